@@ -35,7 +35,7 @@ const std::string& root_after(const Trace& trace, Step step) {
 
 }  // namespace
 
-std::optional<Step> parted_before(const Trace& a, const Trace& b) {
+std::optional<Step> earlier_divergence(const Trace& a, const Trace& b) {
   require_same_run(a, b);
   const Step first = std::max(a.started, b.started);
   for (Step step = first; step < a.step; ++step.value) {
@@ -55,23 +55,23 @@ std::optional<Step> not_in_ledger(const Trace& trace, const ledger::Ledger& ledg
   return std::nullopt;
 }
 
-std::optional<Odd> first_odd(const Trace& a, const Trace& b) {
-  if (const auto parted = parted_before(a, b)) different_states(*parted);
+std::optional<Divergence> first_divergence(const Trace& a, const Trace& b) {
+  if (const auto parted = earlier_divergence(a, b)) different_states(*parted);
   const std::size_t count = std::max(a.ops.size(), b.ops.size());
   for (std::size_t i = 0; i < count; ++i) {
     const auto name = [&](const Trace& trace) {
       return i < trace.ops.size() ? trace.ops[i].name() : std::string("the end");
     };
-    Odd odd{Odd::Kind::kOrder, i, name(a), name(b)};
+    Divergence odd{Divergence::Kind::kOrder, i, name(a), name(b)};
     if (odd.a != odd.b) return odd;
     const TracedOp &mine = a.ops[i], &theirs = b.ops[i];
-    odd.kind = Odd::Kind::kInput;
+    odd.kind = Divergence::Kind::kInput;
     if (mine.inputs != theirs.inputs) return odd;
-    odd.kind = Odd::Kind::kOutput;
+    odd.kind = Divergence::Kind::kOutput;
     if (mine.outputs != theirs.outputs) return odd;
   }
   if (a.state == b.state) return std::nullopt;
-  Odd odd{Odd::Kind::kState, count, "the cursor", "the cursor"};
+  Divergence odd{Divergence::Kind::kState, count, "the cursor", "the cursor"};
   const auto [mine, theirs] = std::ranges::mismatch(a.tensors, b.tensors);
   if (mine != a.tensors.end()) odd.a = mine->first;
   if (theirs != b.tensors.end()) odd.b = theirs->first;

@@ -1,7 +1,5 @@
 #include "audit/picture_claims.h"
 
-#include <algorithm>
-
 #include "lockstep/core/text.h"
 #include "lockstep/train/picture.h"
 

@@ -13,7 +13,7 @@
 #include "lockstep/fingerprint/settings.h"
 #include "lockstep/numerics/stream.h"
 #include "lockstep/train/environment.h"
-#include "lockstep/train/from.h"
+#include "lockstep/train/initial_state.h"
 #include "lockstep/train/numerics.h"
 #include "lockstep/train/signals.h"
 

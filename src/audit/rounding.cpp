@@ -1,7 +1,7 @@
 #include "lockstep/audit/rounding.h"
 
 #include "audit/replay_session.h"
-#include "lockstep/comm/alone.h"
+#include "lockstep/comm/single_rank.h"
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/numerics/host_math.h"
@@ -110,7 +110,7 @@ std::vector<RoundedOperand> computed(const RoundingOptions& options, comm::Group
 }  // namespace
 
 std::vector<RoundedOperand> rounding(const RoundingOptions& options) {
-  comm::Alone group;
+  comm::SingleRank group;
   return computed(options, group);
 }
 

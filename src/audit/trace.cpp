@@ -1,7 +1,7 @@
 #include "lockstep/audit/trace.h"
 
 #include "audit/replay_session.h"
-#include "lockstep/comm/alone.h"
+#include "lockstep/comm/single_rank.h"
 #include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/trace.h"
@@ -95,7 +95,7 @@ std::string TracedOp::name() const {
 }
 
 TraceResult trace(const TraceOptions& options) {
-  comm::Alone group;
+  comm::SingleRank group;
   return traced(options, group);
 }
 

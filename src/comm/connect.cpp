@@ -1,7 +1,7 @@
 #include "lockstep/comm/connect.h"
 
 #include "connected.h"
-#include "lockstep/comm/alone.h"
+#include "lockstep/comm/single_rank.h"
 #include "lockstep/core/error.h"
 #include "plugin.h"
 #include "reason.h"
@@ -9,7 +9,7 @@
 namespace lockstep::comm {
 
 std::unique_ptr<Group> connect(const Identity& identity, const Options& options) {
-  if (identity.world == 1) return std::make_unique<Alone>();
+  if (identity.world == 1) return std::make_unique<SingleRank>();
   LOCKSTEP_ASSERT(options.mac && options.random, "the secret's functions are not set");
   Joined joined = identity.rank == Rank(0) ? gather(identity, options) : join(identity, options);
   const Nonce session = joined.session;

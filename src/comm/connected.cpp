@@ -95,24 +95,24 @@ void ConnectedGroup::prove(const Options& options, const Nonce& session) {
                     " does not know the run's secret");
 }
 
-std::unique_ptr<Verb> ConnectedGroup::begin_all_to_all(std::span<const ByteView> to,
-                                                       std::span<const MutableByteView> from,
-                                                       Memory memory) {
+std::unique_ptr<Operation> ConnectedGroup::begin_all_to_all(std::span<const ByteView> to,
+                                                            std::span<const MutableByteView> from,
+                                                            Memory memory) {
   const std::vector<bool> all(control_->world(), true);
-  auto verb = line_.begin('a', memory, to, from, all, all);
+  auto operation = line_.begin('a', memory, to, from, all, all);
   LOCKSTEP_ASSERT(to[rank_].size() == from[rank_].size());
   keep_own(to[rank_], from[rank_], memory);
-  return verb;
+  return operation;
 }
 
-std::unique_ptr<Verb> ConnectedGroup::begin_all_gather(ByteView mine,
-                                                       std::span<const MutableByteView> from,
-                                                       Memory memory) {
+std::unique_ptr<Operation> ConnectedGroup::begin_all_gather(ByteView mine,
+                                                            std::span<const MutableByteView> from,
+                                                            Memory memory) {
   const std::vector<bool> all(control_->world(), true);
-  auto verb = line_.begin('g', memory, To(control_->world(), mine), from, all, all);
+  auto operation = line_.begin('g', memory, To(control_->world(), mine), from, all, all);
   LOCKSTEP_ASSERT(mine.size() == from[rank_].size());
   keep_own(mine, from[rank_], memory);
-  return verb;
+  return operation;
 }
 
 void ConnectedGroup::all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from,

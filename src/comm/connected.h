@@ -28,11 +28,11 @@ class ConnectedGroup final : public Group {
   void all_gather(ByteView mine, std::span<const MutableByteView> from, Memory memory) override;
   void broadcast(Rank root, MutableByteView buffer) override;
   void barrier() override;
-  std::unique_ptr<Verb> begin_all_to_all(std::span<const ByteView> to,
-                                         std::span<const MutableByteView> from,
-                                         Memory memory) override;
-  std::unique_ptr<Verb> begin_all_gather(ByteView mine, std::span<const MutableByteView> from,
-                                         Memory memory) override;
+  std::unique_ptr<Operation> begin_all_to_all(std::span<const ByteView> to,
+                                              std::span<const MutableByteView> from,
+                                              Memory memory) override;
+  std::unique_ptr<Operation> begin_all_gather(ByteView mine, std::span<const MutableByteView> from,
+                                              Memory memory) override;
   void abort(const Error& reason) override;
 
  private:

@@ -23,14 +23,14 @@ class Control {
   // yes.
   std::vector<Bytes> exchange(ByteView mine);
 
-  // Begins this rank's next verb; returns its number, from 1. Throws if the group was stopped.
+  // Begins this rank's next operation; returns its number, from 1. Throws if the group was stopped.
   std::uint64_t begin();
   // Why the group was stopped, if it was. Waits up to `seconds` for a reason.
   std::optional<Error> reason(double seconds = 0);
   [[noreturn]] void throw_reason();
   // This rank gives up: stops the group. Returns when it knows the group's first reason.
   void abort(const Error& reason);
-  // Ranks that have not begun verb `number`: "rank 2 on b, rank 3 on b"; "" if all have.
+  // Ranks that have not begun operation `number`: "rank 2 on b, rank 3 on b"; "" if all have.
   std::string laggards(std::uint64_t number);
   // Calls `interrupt` once, when the group is stopped; at once if it is stopped already.
   void on_stop(std::function<void()> interrupt);
@@ -65,7 +65,7 @@ class Control {
   std::condition_variable changed_;
   std::optional<Error> reason_;
   std::function<void()> interrupt_;
-  std::vector<std::uint64_t> begun_;           // verbs, by rank
+  std::vector<std::uint64_t> begun_;           // operations, by rank
   std::vector<std::optional<Bytes>> offered_;  // rank 0: of the exchange under way
   std::optional<std::vector<Bytes>> exchanged_;
   bool closing_ = false;

@@ -6,27 +6,28 @@
 namespace lockstep::comm {
 namespace {
 
-class Deferred final : public Verb {
+class Deferred final : public Operation {
  public:
-  explicit Deferred(std::function<void()> verb) : verb_(std::move(verb)) {}
-  void finish() override { verb_(); }
+  explicit Deferred(std::function<void()> operation) : operation_(std::move(operation)) {}
+  void finish() override { operation_(); }
 
  private:
-  std::function<void()> verb_;
+  std::function<void()> operation_;
 };
 
 }  // namespace
 
-std::unique_ptr<Verb> Group::begin_all_to_all(std::span<const ByteView> to,
-                                              std::span<const MutableByteView> from,
-                                              Memory memory) {
+std::unique_ptr<Operation> Group::begin_all_to_all(std::span<const ByteView> to,
+                                                   std::span<const MutableByteView> from,
+                                                   Memory memory) {
   return std::make_unique<Deferred>([this, to = std::vector(to.begin(), to.end()),
                                      from = std::vector(from.begin(), from.end()),
                                      memory] { all_to_all(to, from, memory); });
 }
 
-std::unique_ptr<Verb> Group::begin_all_gather(ByteView mine, std::span<const MutableByteView> from,
-                                              Memory memory) {
+std::unique_ptr<Operation> Group::begin_all_gather(ByteView mine,
+                                                   std::span<const MutableByteView> from,
+                                                   Memory memory) {
   return std::make_unique<Deferred>([this, mine, from = std::vector(from.begin(), from.end()),
                                      memory] { all_gather(mine, from, memory); });
 }

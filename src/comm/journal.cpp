@@ -29,19 +29,19 @@ void timed(Journal& journal, Journal::Entry& entry, const std::function<void()>&
   entry.waited += monotonic_seconds() - began;
 }
 
-class JournaledVerb final : public Verb {
+class JournaledOperation final : public Operation {
  public:
-  JournaledVerb(Journal& journal, Journal::Entry entry, std::unique_ptr<Verb> verb)
-      : journal_(journal), entry_(std::move(entry)), verb_(std::move(verb)) {}
-  ~JournaledVerb() override {
+  JournaledOperation(Journal& journal, Journal::Entry entry, std::unique_ptr<Operation> operation)
+      : journal_(journal), entry_(std::move(entry)), operation_(std::move(operation)) {}
+  ~JournaledOperation() override {
     if (!ended_) journal_.end(entry_, "nobody waited for it");
   }
-  JournaledVerb(const JournaledVerb&) = delete;
-  JournaledVerb& operator=(const JournaledVerb&) = delete;
+  JournaledOperation(const JournaledOperation&) = delete;
+  JournaledOperation& operator=(const JournaledOperation&) = delete;
 
   void finish() override {
     ended_ = true;
-    timed(journal_, entry_, [&] { verb_->finish(); });
+    timed(journal_, entry_, [&] { operation_->finish(); });
     journal_.end(entry_, "");
   }
 
@@ -49,7 +49,7 @@ class JournaledVerb final : public Verb {
   Journal& journal_;
   Journal::Entry entry_;
   bool ended_ = false;
-  std::unique_ptr<Verb> verb_;
+  std::unique_ptr<Operation> operation_;
 };
 
 class JournaledGroup final : public Group {
@@ -82,14 +82,14 @@ class JournaledGroup final : public Group {
     noted("barrier", {}, {}, Memory::kHost, [&] { group_->barrier(); });
   }
 
-  std::unique_ptr<Verb> begin_all_to_all(std::span<const ByteView> to,
-                                         std::span<const MutableByteView> from,
-                                         Memory memory) override {
+  std::unique_ptr<Operation> begin_all_to_all(std::span<const ByteView> to,
+                                              std::span<const MutableByteView> from,
+                                              Memory memory) override {
     return begun("all_to_all", to, from, memory,
                  [&] { return group_->begin_all_to_all(to, from, memory); });
   }
-  std::unique_ptr<Verb> begin_all_gather(ByteView mine, std::span<const MutableByteView> from,
-                                         Memory memory) override {
+  std::unique_ptr<Operation> begin_all_gather(ByteView mine, std::span<const MutableByteView> from,
+                                              Memory memory) override {
     return begun("all_gather", to_all(mine), from, memory,
                  [&] { return group_->begin_all_gather(mine, from, memory); });
   }
@@ -100,20 +100,20 @@ class JournaledGroup final : public Group {
   }
 
   template <class Body>
-  void noted(const std::string& verb, std::span<const ByteView> to,
+  void noted(const std::string& operation, std::span<const ByteView> to,
              std::span<const MutableByteView> from, Memory memory, const Body& body) {
-    Journal::Entry entry = journal_.begin(verb, to, from, memory);
+    Journal::Entry entry = journal_.begin(operation, to, from, memory);
     timed(journal_, entry, body);
     journal_.end(entry, "");
   }
   template <class Body>
-  std::unique_ptr<Verb> begun(const std::string& verb, std::span<const ByteView> to,
-                              std::span<const MutableByteView> from, Memory memory,
-                              const Body& body) {
-    Journal::Entry entry = journal_.begin(verb, to, from, memory);
-    std::unique_ptr<Verb> inner;
+  std::unique_ptr<Operation> begun(const std::string& operation, std::span<const ByteView> to,
+                                   std::span<const MutableByteView> from, Memory memory,
+                                   const Body& body) {
+    Journal::Entry entry = journal_.begin(operation, to, from, memory);
+    std::unique_ptr<Operation> inner;
     timed(journal_, entry, [&] { inner = body(); });
-    return std::make_unique<JournaledVerb>(journal_, std::move(entry), std::move(inner));
+    return std::make_unique<JournaledOperation>(journal_, std::move(entry), std::move(inner));
   }
 
   std::unique_ptr<Group> group_;
@@ -130,9 +130,9 @@ Journal::Journal(const Group& group, std::unique_ptr<File> file)
   end_line(*file_);
 }
 
-Journal::Entry Journal::begin(const std::string& verb, std::span<const ByteView> to,
+Journal::Entry Journal::begin(const std::string& operation, std::span<const ByteView> to,
                               std::span<const MutableByteView> from, Memory memory) {
-  return {.verb = verb,
+  return {.operation = operation,
           .about = std::exchange(about_, {}),
           .memory = memory,
           .step = step_,
@@ -150,7 +150,7 @@ void Journal::end(const Entry& entry, const std::string& error) noexcept try {
   Json line = {{"rank", rank_},
                {"ranks", world_},
                {"step", entry.step.value},
-               {"verb", entry.verb},
+               {"operation", entry.operation},
                {"about", entry.about},
                {"memory", entry.memory == Memory::kHost ? "host" : "gpu"},
                {"bytes_sent", others(entry.to)},

@@ -15,7 +15,7 @@ constexpr double kReasonWithin = 2;  // seconds until the cause of a broken conn
 
 constexpr std::size_t kHeader = 17;
 
-using Opening = std::array<std::byte, 4096>;  // small verbs are one message
+using Opening = std::array<std::byte, 4096>;  // small operations are one message
 constexpr std::size_t kInline = sizeof(Opening) - kHeader;
 
 // Its name on the way: both sides of a message must know where it lies.
@@ -51,7 +51,7 @@ std::string name_of(char kind) {
 std::string describe(ByteView header) {
   const std::uint64_t size = get_u64_le(header.subspan(8));
   return name_of(static_cast<char>(header[16])) + " with " + std::to_string(size) +
-         " bytes as verb " + std::to_string(get_u64_le(header));
+         " bytes as operation " + std::to_string(get_u64_le(header));
 }
 
 // Operations begun at the transport. Each must be finished, even after an error.
@@ -89,7 +89,7 @@ class Moves {
 
 }  // namespace
 
-class Line::UnderWay final : public Verb {
+class Line::UnderWay final : public Operation {
  public:
   UnderWay(Line& line, char kind, Memory memory, std::span<const ByteView> to,
            std::span<const MutableByteView> from, const std::vector<bool>& sends,
@@ -144,7 +144,7 @@ class Line::UnderWay final : public Verb {
 
   void end() {
     const double until = monotonic_seconds() + line_.deadline_;
-    const std::string what = name_of(kind_) + " (verb " + std::to_string(number_) + ")";
+    const std::string what = name_of(kind_) + " (operation " + std::to_string(number_) + ")";
     try {
       const std::string problem = moves_.finish(until);
       open(problem.empty());
@@ -183,10 +183,10 @@ class Line::UnderWay final : public Verb {
   bool ended_ = false, arrived_ = false;
 };
 
-std::unique_ptr<Verb> Line::begin(char kind, Memory memory, std::span<const ByteView> to,
-                                  std::span<const MutableByteView> from,
-                                  const std::vector<bool>& sends,
-                                  const std::vector<bool>& receives) {
+std::unique_ptr<Operation> Line::begin(char kind, Memory memory, std::span<const ByteView> to,
+                                       std::span<const MutableByteView> from,
+                                       const std::vector<bool>& sends,
+                                       const std::vector<bool>& receives) {
   return std::make_unique<UnderWay>(*this, kind, memory, to, from, sends, receives);
 }
 

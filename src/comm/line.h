@@ -1,8 +1,9 @@
-// A rank's verbs over its transport. They end in the order in which they began.
+// A rank's operations over its transport. They end in the order in which they began.
 //
-// Between two ranks, a verb is an opening (number, kind, size and as many bytes as fit) and then
-// the rest, which travels while the opening is still awaited. A rank that is out of step is named
-// in the error, and none of its bytes are used. Nothing of a device's memory fits in an opening.
+// Between two ranks, an operation is an opening (number, kind, size and as many bytes as fit) and
+// then the rest, which travels while the opening is still awaited. A rank that is out of step is
+// named in the error, and none of its bytes are used. Nothing of a device's memory fits in an
+// opening.
 #pragma once
 
 #include <deque>
@@ -18,15 +19,16 @@ namespace lockstep::comm {
 
 class Line {
  public:
-  // control and transport must outlive this Line, which must outlive every verb.
+  // control and transport must outlive this Line, which must outlive every operation.
   Line(std::size_t rank, double deadline, Control& control, Transport& transport)
       : rank_(rank), deadline_(deadline), control_(control), transport_(transport) {}
 
   // sends[r], receives[r]: whether there is a message to, or from, rank r.
-  std::unique_ptr<Verb> begin(char kind, Memory memory, std::span<const ByteView> to,
-                              std::span<const MutableByteView> from, const std::vector<bool>& sends,
-                              const std::vector<bool>& receives);
-  // Moves bytes to and from all ranks outside of verbs. number: 2v or 2v + 1 for one v of
+  std::unique_ptr<Operation> begin(char kind, Memory memory, std::span<const ByteView> to,
+                                   std::span<const MutableByteView> from,
+                                   const std::vector<bool>& sends,
+                                   const std::vector<bool>& receives);
+  // Moves bytes to and from all ranks outside of operations. number: 2v or 2v + 1 for one v of
   // Control::begin.
   void move(std::uint64_t number, std::span<const ByteView> to,
             std::span<const MutableByteView> from, const std::string& what);

@@ -44,17 +44,17 @@ std::future<void> Queue::start(Job job, std::function<void()> until_ready) {
   return end;
 }
 
-void Queue::in_turn(const std::function<void()>& verb) {
+void Queue::in_turn(const std::function<void()>& operation) {
   {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return line_.empty(); });
   }
-  timed(verb);
+  timed(operation);
 }
 
-void Queue::timed(const std::function<void()>& verb) {
+void Queue::timed(const std::function<void()>& operation) {
   const double began = monotonic_seconds();
-  verb();
+  operation();
   const double took = monotonic_seconds() - began;
   std::scoped_lock lock(mutex_);
   seconds_ += took;

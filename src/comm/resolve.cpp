@@ -8,7 +8,6 @@
 #include <cstring>
 #include <future>
 #include <memory>
-#include <thread>
 
 #include "lockstep/core/clock.h"
 #include "lockstep/core/thread.h"

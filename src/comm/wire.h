@@ -4,7 +4,7 @@
 //   rank 0 -> visitor   challenge: nonce, rank 0's proof
 //   visitor -> rank 0   proof; then join: host, credentials
 //   rank 0 -> all       welcome: session, hosts  or  stopped: the reason
-//   later               ping (verbs begun), exchange, abort, stopped, goodbye
+//   later               ping (operations begun), exchange, abort, stopped, goodbye
 //
 // Before its proof a visitor sends frames of fixed size only.
 #pragma once

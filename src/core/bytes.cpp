@@ -49,13 +49,6 @@ bool parse_hex(std::string_view text, MutableByteView out) {
   return true;
 }
 
-void from_hex(std::string_view text, MutableByteView out) {
-  if (!parse_hex(text, out))
-    throw Error(Code::kCorrupt, "expected " + std::to_string(2 * out.size()) +
-                                    " lower-case hexadecimal digits, got '" +
-                                    std::string(text.substr(0, 80)) + "'");
-}
-
 void put_u32_le(Bytes& out, std::uint32_t value) {
   put_le(out, value);
 }

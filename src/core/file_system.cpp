@@ -108,16 +108,6 @@ class RealFile final : public File {
                   "replace it by a copy of its own");
   }
 
-  void write_at(std::uint64_t offset, ByteView bytes) override {
-    while (!bytes.empty()) {
-      const auto n = retry(
-          [&] { return ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset)); });
-      if (n < 0) fail("write", path_, errno);
-      offset += static_cast<std::uint64_t>(n);
-      bytes = bytes.subspan(static_cast<std::size_t>(n));
-    }
-  }
-
   void append(ByteView bytes) override {
     while (!bytes.empty()) {
       const auto n = retry([&] { return ::write(fd_, bytes.data(), bytes.size()); });
@@ -145,11 +135,6 @@ class RealFile final : public File {
     if (!S_ISREG(found.st_mode))
       throw Error(Code::kEnvironment, path_.string() + " is not a regular file", "move it away");
     return static_cast<std::uint64_t>(found.st_size);
-  }
-
-  void truncate(std::uint64_t size) override {
-    if (retry([&] { return ::ftruncate(fd_, static_cast<off_t>(size)); }) != 0)
-      fail("truncate", path_, errno);
   }
 
   void sync() override {

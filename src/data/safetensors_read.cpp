@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"

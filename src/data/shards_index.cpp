@@ -1,6 +1,5 @@
 // The text of a folder of shards' index.
 #include <algorithm>
-#include <utility>
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/scan.h"

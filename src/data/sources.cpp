@@ -12,6 +12,14 @@
 namespace lockstep::data {
 namespace {
 
+// A row of the kinds of sources. `read` gives the pictures to the stack, and all else to its
+// result.
+struct SourceKind {
+  bool (*matches)(const std::filesystem::path& path);
+  Source (*read)(const std::filesystem::path& path, const SourceOptions& options,
+                 PictureStack& stack);
+};
+
 bool is_anything(const std::filesystem::path&) {
   return true;
 }
@@ -27,9 +35,17 @@ Source read_idx_or_pack(const std::filesystem::path& path, const SourceOptions& 
   return source;
 }
 
+// The first that matches is taken.
+constexpr SourceKind kKinds[] = {
+    {&is_cifar, &read_cifar},
+    {&is_numpy, &read_numpy},
+    {&is_picture_folder, &read_picture_folder},
+    {&is_anything, &read_idx_or_pack},
+};
+
 Source read_into(PictureStack& stack, const std::filesystem::path& path,
                  const SourceOptions& options) {
-  const SourceKind* kind = source_kinds().data();
+  const SourceKind* kind = kKinds;
   while (!kind->matches(path)) ++kind;  // the last one does
   Source source = kind->read(path, options, stack);
   source.moments = stack.moments();
@@ -45,16 +61,6 @@ Source read_into(PictureStack& stack, const std::filesystem::path& path,
 }
 
 }  // namespace
-
-std::span<const SourceKind> source_kinds() {
-  static constexpr SourceKind kRows[] = {
-      {"the binary version of CIFAR", &is_cifar, &read_cifar},
-      {"arrays of NumPy", &is_numpy, &read_numpy},
-      {"a folder of pictures", &is_picture_folder, &read_picture_folder},
-      {"an IDX file, a pack or shards", &is_anything, &read_idx_or_pack},
-  };
-  return kRows;
-}
 
 Source read_source(const std::filesystem::path& path, const SourceOptions& options) {
   MemoryStack stack(options.form);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
 
 #include "lockstep/core/error.h"
 #include "lockstep/evaluation/features.h"

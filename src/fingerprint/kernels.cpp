@@ -375,11 +375,4 @@ hash::Digest self_test(const KernelHashes& kernels) {
   return all.finish();
 }
 
-hash::Digest golden_self_test() {
-  KernelHashes golden;
-  for (const GoldenKernel& kernel : golden_kernels())
-    golden.emplace_back(kernel.name, hash::Digest::from_hex(std::string(kernel.hash)));
-  return self_test(golden);
-}
-
 }  // namespace lockstep::fingerprint

@@ -51,22 +51,17 @@ Digest root_over(const Digest& top, std::uint64_t length) {
   return root_begun(length).update(top.view()).finish();
 }
 
-std::vector<Digest> block_digests(ByteView bytes, const ParallelLoop& loop) {
+std::vector<Digest> block_digests(ByteView bytes) {
   std::vector<Digest> leaves(block_count(bytes.size()));
-  const auto body = [&](std::size_t i) {
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
     const std::size_t begin = i * kBlockBytes;
     leaves[i] = block_digest(bytes.subspan(begin, std::min(kBlockBytes, bytes.size() - begin)));
-  };
-  if (loop) {
-    loop(leaves.size(), body);
-  } else {
-    for (std::size_t i = 0; i < leaves.size(); ++i) body(i);
   }
   return leaves;
 }
 
-Digest tree_digest(ByteView bytes, const ParallelLoop& loop) {
-  return tree_root(block_digests(bytes, loop), bytes.size());
+Digest tree_digest(ByteView bytes) {
+  return tree_root(block_digests(bytes), bytes.size());
 }
 
 }  // namespace lockstep::hash

@@ -22,9 +22,9 @@ std::optional<Digest> Digest::parse(std::string_view text) {
 }
 
 Digest Digest::from_hex(std::string_view text) {
-  Digest digest;
-  lockstep::from_hex(text, digest.bytes);
-  return digest;
+  if (const auto digest = parse(text)) return *digest;
+  throw Error(Code::kCorrupt, "expected 64 lower-case hexadecimal digits, got '" +
+                                  std::string(text.substr(0, 80)) + "'");
 }
 
 struct Sha256::Context {

@@ -26,7 +26,7 @@ Tensor gathered(const std::shared_ptr<LaneGather>& gather, const Tensor& a, cons
   if (gather->alone()) return mine.view({lanes, width});
   Tensor all = ops::empty({lanes, width});
   // By way of the host, again in every launch where this is captured.
-  ops::device().apart([=, module = ops::where().module]() mutable {
+  ops::device().outside_graph([=, module = ops::where().module]() mutable {
     const ops::HostView values(mine);
     ops::from_host((*gather)(module, values.floats(), width), all);
   });

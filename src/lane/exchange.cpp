@@ -61,11 +61,12 @@ class Exchange::Transfer {
     leaving.copy(side_, nullptr);
     side_.settle();
     tell_journal("partials of ");
-    verb_ = group.begin_all_to_all(views(outgoing_), writable_views(incoming_), side_.memory());
+    operation_ =
+        group.begin_all_to_all(views(outgoing_), writable_views(incoming_), side_.memory());
   }
 
   void sum() {
-    verb_->finish();
+    operation_->finish();
     outgoing_.clear();
     for (std::size_t r = 0; r < incoming_.size(); ++r)
       if (Rank(static_cast<std::int64_t>(r)) != group_.rank())
@@ -83,7 +84,7 @@ class Exchange::Transfer {
       own = std::move(sum);
       side_.settle();
       tell_journal("sums of ");
-      verb_ = group_.begin_all_gather(own.bytes(), writable_views(gathered_), side_.memory());
+      operation_ = group_.begin_all_gather(own.bytes(), writable_views(gathered_), side_.memory());
     }
   }
 
@@ -91,7 +92,7 @@ class Exchange::Transfer {
     Arrived sums;
     std::vector<const Arrived*> arrived = {&partials_arrived_};
     if (!contributions_.front().sliced) {
-      verb_->finish();
+      operation_->finish();
       result_.emplace(side_, places());
       sums = layout_.unpack(side_, gathered_, group_, result_->tensors());
       arrived.push_back(&sums);
@@ -201,7 +202,7 @@ class Exchange::Transfer {
   Arrived partials_arrived_;
   std::vector<Parcel> gathered_;  // by rank
   std::optional<StandIns> result_;
-  std::unique_ptr<comm::Verb> verb_;  // ends before the parcels
+  std::unique_ptr<comm::Operation> operation_;  // ends before the parcels
 };
 
 Exchange::Exchange(const Plan& plan, comm::Group& group,

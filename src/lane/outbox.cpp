@@ -23,9 +23,9 @@ constexpr std::int64_t bucket_floats(bool in_device) {
 }
 
 // For the exchange: a rank alone sums in the order of its other calls, which may be captured.
-ops::OwnOrder order_of(const comm::Group& group) {
-  if (group.size() > 1) return ops::own_order();
-  return {ops::device().another(), ops::tensors_device(), nullptr};
+ops::OwnStream order_of(const comm::Group& group) {
+  if (group.size() > 1) return ops::own_stream();
+  return {ops::device().clone(), ops::tensors_device(), nullptr};
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ struct Outbox::Buckets {
   }
 
   // Before job i: kernels have computed bucket i.
-  void await(numerics::Mark& known) {
+  void await(numerics::Event& known) {
     unless_failed([&] { known.wait(); });
   }
 
@@ -108,10 +108,10 @@ struct Outbox::Buckets {
   }
 
   // What the exchange wrote is there for kernels of any order.
-  void settle() const { order.device->mark()->wait(); }
+  void settle() const { order.device->record_event()->wait(); }
 
   const Plan plan;
-  const ops::OwnOrder order;
+  const ops::OwnStream order;
   std::deque<Bucket> all;
   bool failed = false;  // while something is under way, and for good if it throws
 };
@@ -122,7 +122,7 @@ struct Outbox::Jobs {
   void start() {
     std::function<void()> until_ready;
     if (between_ranks() && ends.size() < buckets->all.size())
-      until_ready = [buckets = buckets, known = std::shared_ptr(ops::device().mark())] {
+      until_ready = [buckets = buckets, known = std::shared_ptr(ops::device().record_event())] {
         buckets->await(*known);
       };
     ends.push_back(group.start(
@@ -182,21 +182,21 @@ void Outbox::send() {
     one.into = one.place(group_.rank());
     bucket.whole.push_back(one.into);
   }
-  apart([jobs = jobs_] { jobs->start(); });
+  outside_graph([jobs = jobs_] { jobs->start(); });
 }
 
 // A rank alone sums by calls that can be captured.
-void Outbox::apart(const std::function<void()>& call) const {
+void Outbox::outside_graph(const std::function<void()>& call) const {
   if (group_.size() == 1)
     call();
   else
-    ops::device().apart(call);
+    ops::device().outside_graph(call);
 }
 
 std::vector<Tensor> Outbox::finish() {
   const auto& buckets = buckets_->all;
   while (sent_ < buckets.size()) send();
-  apart([jobs = jobs_] { jobs->finish(); });
+  outside_graph([jobs = jobs_] { jobs->finish(); });
   std::vector<Tensor> whole(expected_.size());
   for (const Buckets::Bucket& bucket : buckets)
     for (std::size_t i = 0; i < bucket.numbers.size(); ++i)

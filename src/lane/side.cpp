@@ -58,7 +58,7 @@ Side::Side(const comm::Group& group) : Side(host()) {
 }
 
 void Side::settle() const {
-  device_->mark()->wait();
+  device_->record_event()->wait();
 }
 
 Tensor Side::empty(at::IntArrayRef sizes) const {

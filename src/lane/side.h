@@ -21,8 +21,8 @@ class Side {
   comm::Memory memory() const { return memory_; }
   numerics::Device& device() const { return *device_; }
 
-  // Returns when its memory is a verb's (comm/group.h): that was taken, and what kernels write
-  // there is there. Not before what is sent is packed and room for what arrives is made.
+  // Returns when its memory is an operation's (comm/group.h): that was taken, and what kernels
+  // write there is there. Not before what is sent is packed and room for what arrives is made.
   void settle() const;
 
   // A tensor in its memory that holds anything.

@@ -20,23 +20,11 @@ inline void require(bool fits, const std::string& message, const std::string& hi
   if (!fits) throw Error(Code::kUsage, message, hint);
 }
 
-std::shared_ptr<Network> make_unet(const Options& options, const Shape& sample_shape,
-                                   std::int64_t classes);
-std::shared_ptr<Network> make_dit(const Options& options, const Shape& sample_shape,
-                                  std::int64_t classes);
-std::shared_ptr<Network> make_cnn(const Options& options, const Shape& sample_shape,
-                                  std::int64_t classes);
-std::shared_ptr<Network> make_mlp_generator(const Options& options, const Shape& sample_shape,
-                                            std::int64_t classes);
-std::shared_ptr<Network> make_mlp_discriminator(const Options& options, const Shape& sample_shape,
-                                                std::int64_t classes);
-std::shared_ptr<Network> make_dcgan_generator(const Options& options, const Shape& sample_shape,
-                                              std::int64_t classes);
-std::shared_ptr<Network> make_dcgan_discriminator(const Options& options, const Shape& sample_shape,
-                                                  std::int64_t classes);
-std::shared_ptr<Network> make_sngan_generator(const Options& options, const Shape& sample_shape,
-                                              std::int64_t classes);
-std::shared_ptr<Network> make_sngan_discriminator(const Options& options, const Shape& sample_shape,
-                                                  std::int64_t classes);
+using Maker = std::shared_ptr<Network>(const Options& options, const Shape& sample_shape,
+                                       std::int64_t classes);
+Maker make_unet, make_dit, make_cnn;
+Maker make_mlp_generator, make_mlp_discriminator;
+Maker make_dcgan_generator, make_dcgan_discriminator;
+Maker make_sngan_generator, make_sngan_discriminator;
 
 }  // namespace lockstep::model

@@ -2,10 +2,10 @@
 
 namespace lockstep::model {
 
-std::vector<std::string> kinds_of(Sort sort) {
+std::vector<std::string> kinds_of(NetworkType type) {
   std::vector<std::string> words;
   for (const NetworkKind& kind : networks())
-    if (kind.sort == sort) words.emplace_back(kind.word);
+    if (kind.type == type) words.emplace_back(kind.word);
   return words;
 }
 

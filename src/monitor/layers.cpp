@@ -12,7 +12,7 @@ namespace {
 
 // Of the network's norm, or its highest activation, below which nothing explodes.
 constexpr double kShare = 0.1;
-constexpr std::size_t kHistory = 16, kFewest = 4;  // looks that a value is compared with
+constexpr std::size_t kHistory = 16, kFewest = 4;  // checks that a value is compared with
 
 // Of a whole network.
 struct Totals {
@@ -46,31 +46,31 @@ void LayerWatch::compare(const std::string& what, float value, double whole,
   const bool large = double{value} * double{value} >= kShare * kShare * whole;
   if (times > 0 && large)
     say(what + " is " + to_text(value) + ", " + fixed(times, 1) +
-        " times the median of the looks before, beyond layers_growth = " +
+        " times the median of the checks before, beyond layers_growth = " +
         to_text(options_.layers_growth));
 }
 
-void LayerWatch::look_at(const Layer& layer, double of_network, double gradient_of_network,
-                         const Say& say) {
+void LayerWatch::check(const Layer& layer, double of_network, double gradient_of_network,
+                       const Say& say) {
   History& history = histories_[layer.tensor];
   history.dead = layer.gradient_norm == 0 ? history.dead + 1 : 0;
-  if (history.dead == options_.layers_dead)  // once, not at every look from then on
-    say("its gradient is 0 at " + counted(history.dead, "look") + " in a row");
+  if (history.dead == options_.layers_dead)  // once, not at every check from then on
+    say("its gradient is 0 in " + counted(history.dead, "check") + " in a row");
   compare("the norm of its gradient", layer.gradient_norm, gradient_of_network, history.gradient,
           say);
   compare("the norm of its values", layer.norm, of_network, history.values, say);
 }
 
-void LayerWatch::look_at(const std::string& operation, float rms, float highest, const Say& say) {
+void LayerWatch::check(const std::string& operation, float rms, float highest, const Say& say) {
   History& history = activations_[operation];
   history.dead = rms == 0 ? history.dead + 1 : 0;
   if (history.dead == options_.layers_dead)
-    say("its activations are all 0 at " + counted(history.dead, "look") + " in a row");
+    say("its activations are all 0 in " + counted(history.dead, "check") + " in a row");
   compare("the root mean square of its activations", rms, double{highest} * double{highest},
           history.values, say);
 }
 
-std::vector<std::string> LayerWatch::look(const Observation& seen) {
+std::vector<std::string> LayerWatch::check(const Observation& seen) {
   std::map<std::string_view, Totals> totals;
   for (const Layer& layer : seen.layers) {
     Totals& total = totals[network_of(layer.tensor)];
@@ -90,10 +90,10 @@ std::vector<std::string> LayerWatch::look(const Observation& seen) {
   };
   for (const Layer& layer : seen.layers) {
     const Totals& total = totals.at(network_of(layer.tensor));
-    look_at(layer, total.norm, total.gradient, say_of(layer.tensor));
+    check(layer, total.norm, total.gradient, say_of(layer.tensor));
   }
   for (const auto& [operation, rms] : seen.activations)
-    look_at(operation, rms, totals.at(network_of(operation)).activation, say_of(operation));
+    check(operation, rms, totals.at(network_of(operation)).activation, say_of(operation));
   return lines;
 }
 

@@ -16,19 +16,19 @@ namespace lockstep::monitor {
 class LayerWatch {
  public:
   explicit LayerWatch(const Options& options) : options_(options) {}
-  // Lines of one look, one a thing that is not fine. Bits: the layers and activations, and those of
-  // the looks before.
-  std::vector<std::string> look(const Observation& seen);
+  // Lines of one check, one a thing that is not fine. Bits: the layers and activations, and those
+  // of the checks before.
+  std::vector<std::string> check(const Observation& seen);
 
  private:
   struct History {
-    std::int64_t dead = 0;        // looks in a row
-    std::deque<double> gradient;  // finite norms of the last looks
+    std::int64_t dead = 0;        // checks in a row
+    std::deque<double> gradient;  // finite norms of the last checks
     std::deque<double> values;
   };
   using Say = std::function<void(const std::string& what)>;
-  void look_at(const Layer& layer, double of_network, double gradient_of_network, const Say& say);
-  void look_at(const std::string& operation, float rms, float highest, const Say& say);
+  void check(const Layer& layer, double of_network, double gradient_of_network, const Say& say);
+  void check(const std::string& operation, float rms, float highest, const Say& say);
   // Says so if `what` is not finite, or far beyond its median and not small: its square is not far
   // below `whole`.
   void compare(const std::string& what, float value, double whole, std::deque<double>& last,

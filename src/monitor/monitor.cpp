@@ -99,7 +99,7 @@ Report Monitor::observe(const Observation& observation) {
   spikes(observation, report);
   report.layers.assign(observation.layers.begin(), observation.layers.end());
   report.activations.assign(observation.activations.begin(), observation.activations.end());
-  for (const std::string& line : layers_->look(observation)) judge(report, Verdict::kWarn, line);
+  for (const std::string& line : layers_->check(observation)) judge(report, Verdict::kWarn, line);
   return report;
 }
 

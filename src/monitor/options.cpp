@@ -4,20 +4,20 @@ namespace lockstep::monitor {
 
 void describe(Fields& f, Options& o) {
   f.field("every", o.every, 0, std::int64_t{1'000'000'000'000}, Effect::kNone,
-          "steps between looks at samples and at the answers of a discriminator or classifier; 0: "
+          "steps between checks of samples and of the answers of a discriminator or classifier; 0: "
           "none");
   f.field("samples", o.samples, 2, 256, Effect::kNone,
-          "samples of a look, always the same ones; their distance is the root mean square of the "
+          "samples of a check, always the same ones; their distance is the root mean square of the "
           "differences of two samples' values, mean over all pairs");
   f.field("warn_distance", o.warn_distance, 0.0, 1e6, Effect::kNone,
-          "distance below which a look warns of collapse; 0: never");
+          "distance below which a check warns of collapse; 0: never");
   f.field("stop_distance", o.stop_distance, 0.0, 1e6, Effect::kNone,
-          "distance below which a look stops the run with exit code 7; 0: never");
+          "distance below which a check stops the run with exit code 7; 0: never");
   f.field("warn_accuracy", o.warn_accuracy, 0.0, 1.0, Effect::kNone,
           "share of a step's real and fake samples that the discriminator judges rightly; above "
-          "it a look warns; 1: never");
+          "it a check warns; 1: never");
   f.field("stop_accuracy", o.stop_accuracy, 0.0, 1.0, Effect::kNone,
-          "the same share above which a look stops the run with exit code 7; 1: never");
+          "the same share above which a check stops the run with exit code 7; 1: never");
   f.field("loss_limit", o.loss_limit, 0.0, 1e30, Effect::kNone,
           "a step diverges if a loss is not finite or its size is above this; 0: none does");
   f.field("loss_steps", o.loss_steps, 1, std::int64_t{1'000'000'000'000}, Effect::kNone,
@@ -40,13 +40,13 @@ void describe(Fields& f, Options& o) {
       "that stop the run");
   f.field("layers_every", o.layers_every, 0, std::int64_t{1'000'000'000'000},
           none_unless(o.layers_every, std::int64_t{0}),
-          "steps between looks at layers: norms of each tensor of the networks' parameters and of "
+          "steps between checks of layers: norms of each tensor of the networks' parameters and of "
           "its gradient, and the root mean square of what each operation gives; 0: none");
   f.field("layers_dead", o.layers_dead, 1, 1'000'000, none_unless(o.layers_dead, std::int64_t{3}),
-          "looks in a row, of one attempt, at which a tensor's gradient is exactly 0, or all that "
+          "checks in a row, of one attempt, in which a tensor's gradient is exactly 0, or all that "
           "an operation gives (a dead ReLU), that warn");
   f.field("layers_growth", o.layers_growth, 0.0, 1e30, none_unless(o.layers_growth, 100.0),
-          "a norm or root mean square warns above so many times its median of the last 16 looks "
+          "a norm or root mean square warns above so many times its median of the last 16 checks "
           "of one attempt; small ones (docs/running.md) never do; 0: never");
   f.field("warn_imbalance", o.warn_imbalance, 0.0, 1e12, none_unless(o.warn_imbalance, 10.0),
           "with data.classes, of pictures: the start warns of classes without samples, and if the "

@@ -1,5 +1,5 @@
 // A classifier: the cross-entropy of its softmax at each sample's class.
-#include "lockstep/objective/right.h"
+#include "lockstep/objective/accuracy.h"
 #include "lockstep/ops/device.h"
 #include "objective/kinds.h"
 #include "objective/shared.h"
@@ -11,14 +11,15 @@ class Classify final : public Phase {
  public:
   explicit Classify(std::shared_ptr<model::Classifier> network) : network_(std::move(network)) {}
 
-  Loss loss(lane::Context& context, const Batch& batch, const Tensor& /*given*/) const override {
+  Loss loss(lane::Context& context, const Batch& batch,
+            const Tensor& /*generated*/) const override {
     const Tensor logits = network_->forward(context, batch.values);
     const Tensor losses = ops::cross_entropy(logits, batch.condition);
     return {ops::lane_sums(context.lanes(), losses),
             {ops::bare(logits), batch.condition},
             [](const std::vector<Tensor>& seen) -> Counts {
               return {{"classified", seen[0].size(0)},
-                      {"classified rightly", classified_rightly(seen[0], seen[1])}};
+                      {"classified rightly", count_correct(seen[0], seen[1])}};
             }};
   }
 
@@ -33,14 +34,14 @@ class Classification final : public Objective {
         network_as<model::Classifier>(setting, "model", "a classifier")));
   }
 
-  Tensor sample(const Numbers& /*numbers*/, const BeforePass& /*before*/) const override {
+  Tensor sample(const SampleRange& /*numbers*/, const BeforePass& /*before*/) const override {
     throw Error(Code::kBug, "a classifier makes no samples");
   }
 };
 
 }  // namespace
 
-std::int64_t classified_rightly(const Tensor& logits, const Tensor& condition) {
+std::int64_t count_correct(const Tensor& logits, const Tensor& condition) {
   const ops::HostView values(logits), classes(condition);
   const auto width = static_cast<std::size_t>(logits.size(1));
   std::int64_t right = 0;

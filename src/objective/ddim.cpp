@@ -41,8 +41,4 @@ std::vector<SamplerStep> plan_of_ddim(const Kind<SamplerKind>& chosen, const Pro
   return ddim_steps(process, chosen.as<DdimOptions>().steps);
 }
 
-std::int64_t& steps_of_ddim(Kind<SamplerKind>& chosen) {
-  return chosen.as<DdimOptions>().steps;
-}
-
 }  // namespace lockstep::objective

@@ -21,8 +21,4 @@ std::unique_ptr<Objective> make_ddpm(const Options& options, const Setting& sett
                         setting);
 }
 
-DiffusionOptions& diffusion_of_ddpm(Options& options) {
-  return options.kind.as<DdpmOptions>();
-}
-
 }  // namespace lockstep::objective

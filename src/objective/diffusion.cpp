@@ -27,20 +27,20 @@ class Times {
       return of(at(*process, stream, draw));
     });
   }
-  // Row i: of_first * a[i] + of_second * b[i], as `of` says for the time of sample i.
-  Tensor combined(const std::function<Combination(Time)>& of, const Tensor& a,
-                  const Tensor& b) const {
-    const Tensor first = values([of](Time t) { return of(t).of_first; });
-    const Tensor second = values([of](Time t) { return of(t).of_second; });
-    Tensor out = ops::empty(a.sizes());
-    ops::device().combine_rows(n_, a.numel() / n_, ops::read(first), ops::read(a),
-                               ops::read(second), ops::read(b), ops::write(out));
+  // Row i: a * x[i] + b * y[i], as `of` says for the time of sample i.
+  Tensor combined(const std::function<LinearCombination(Time)>& of, const Tensor& x,
+                  const Tensor& y) const {
+    const Tensor first = values([of](Time t) { return of(t).a; });
+    const Tensor second = values([of](Time t) { return of(t).b; });
+    Tensor out = ops::empty(x.sizes());
+    ops::device().combine_rows(n_, x.numel() / n_, ops::read(first), ops::read(x),
+                               ops::read(second), ops::read(y), ops::write(out));
     return out;
   }
 
  private:
   static Time at(const Process& process, const numerics::Stream& stream, Draw draw) {
-    return process.drawn(stream, static_cast<std::uint64_t>(draw.value));
+    return process.sample_time(stream, static_cast<std::uint64_t>(draw.value));
   }
 
   std::shared_ptr<const Process> process_;
@@ -71,7 +71,7 @@ class Denoise final : public Phase {
                   stream_of(setting, name + "/held-out-noise")},
         label_dropout_(stream_of(setting, name + "/label-dropout")) {}
 
-  Loss loss(lane::Context& context, const Batch& batch, const Tensor& given) const override;
+  Loss loss(lane::Context& context, const Batch& batch, const Tensor& generated) const override;
   Tensor held_out_losses(lane::Context& context, const Batch& batch) const {
     return losses(context, batch, batch.condition, held_out_);
   }
@@ -124,9 +124,9 @@ Tensor Denoise::losses(lane::Context& context, const Batch& batch, const Tensor&
   const std::int64_t n = batch.values.size(0);
   const Tensor noise = normals(streams.noise, batch.first.value, n, shape_);
   const Times times(process_, streams.time, batch);
-  const Tensor t = times.values([process = process_](Time at) { return process->told(at); });
-  const Tensor noisy = times.combined([process = process_](Time at) { return process->mix(at); },
-                                      batch.values, noise);
+  const Tensor t = times.values([process = process_](Time at) { return process->time_input(at); });
+  const Tensor noisy = times.combined(
+      [process = process_](Time at) { return process->noising(at); }, batch.values, noise);
   const Tensor target = target_of(times, noise, batch.values);
   if (condition.defined())
     ops::show("noise", {batch.values, batch.condition}, {noisy, t, target, condition});
@@ -136,7 +136,7 @@ Tensor Denoise::losses(lane::Context& context, const Batch& batch, const Tensor&
   return weighted(ops::mean_squared_error(output, target), times);
 }
 
-Loss Denoise::loss(lane::Context& context, const Batch& batch, const Tensor& /*given*/) const {
+Loss Denoise::loss(lane::Context& context, const Batch& batch, const Tensor& /*generated*/) const {
   context.draw_at({.seed = seed_, .first = batch.first});
   return {ops::lane_sums(context.lanes(), losses(context, batch, dropped(batch), training_))};
 }
@@ -158,12 +158,12 @@ class Diffusion final : public Objective {
     phases_.push_back(std::move(denoise));
   }
 
-  Tensor sample(const Numbers& numbers, const BeforePass& before) const override;
+  Tensor sample(const SampleRange& range, const BeforePass& before) const override;
   Tensor held_out_losses(const Batch& batch) const override;
 
  private:
-  Tensor piece(const Numbers& numbers, const BeforePass& before) const;
-  Predict prediction(const Numbers& numbers, const BeforePass& before) const;
+  Tensor piece(const SampleRange& range, const BeforePass& before) const;
+  Predict prediction(const SampleRange& range, const BeforePass& before) const;
   Predict guided(Predict with_class, Predict without) const;
 
   const Denoise* denoise_ = nullptr;  // the phase
@@ -176,10 +176,10 @@ class Diffusion final : public Objective {
   numerics::Stream start_, noise_;
 };
 
-Tensor Diffusion::sample(const Numbers& numbers, const BeforePass& before) const {
+Tensor Diffusion::sample(const SampleRange& range, const BeforePass& before) const {
   const at::NoGradGuard no_gradients;
   network_->prepare(false);
-  return in_pieces(numbers, shape_, [&](const Numbers& some) { return piece(some, before); });
+  return in_pieces(range, shape_, [&](const SampleRange& some) { return piece(some, before); });
 }
 
 Tensor Diffusion::held_out_losses(const Batch& batch) const {
@@ -189,28 +189,29 @@ Tensor Diffusion::held_out_losses(const Batch& batch) const {
   return denoise_->held_out_losses(context, batch);
 }
 
-Tensor Diffusion::piece(const Numbers& numbers, const BeforePass& before) const {
+Tensor Diffusion::piece(const SampleRange& range, const BeforePass& before) const {
   const auto more = [&](std::int64_t use) {
     numerics::Stream stream = noise_;
     stream.micro = static_cast<std::uint32_t>(use);
-    return normals(stream, numbers.first, numbers.count, shape_);
+    return normals(stream, range.first, range.count, shape_);
   };
-  const Tensor start = normals(start_, numbers.first, numbers.count, shape_);
-  return sampler_->sample(scaled(start, process_->start()), prediction(numbers, before), more);
+  const Tensor start = normals(start_, range.first, range.count, shape_);
+  return sampler_->sample(scaled(start, process_->init_noise_sigma()), prediction(range, before),
+                          more);
 }
 
-Predict Diffusion::prediction(const Numbers& numbers, const BeforePass& before) const {
-  const auto under = [this, n = numbers.count, &before](const Tensor& condition) -> Predict {
+Predict Diffusion::prediction(const SampleRange& range, const BeforePass& before) const {
+  const auto under = [this, n = range.count, &before](const Tensor& condition) -> Predict {
     return [this, n, &before, condition](const Tensor& x, Time t) {
       before();
       lane::Context context = lane::Context::evaluation(n);
-      return network_->forward(context, scaled(x, process_->scale(t)),
-                               ops::filled({n}, process_->told(t)), condition);
+      return network_->forward(context, scaled(x, process_->input_scale(t)),
+                               ops::filled({n}, process_->time_input(t)), condition);
     };
   };
-  const Predict with_class = under(condition_of(numbers, classes_));
+  const Predict with_class = under(condition_of(range, classes_));
   if (guidance_ == 1.0) return with_class;
-  return guided(with_class, under(ops::filled({numbers.count, classes_}, 0.0F)));
+  return guided(with_class, under(ops::filled({range.count, classes_}, 0.0F)));
 }
 
 // Ho & Salimans 2022, equation 6, with s = 1 + w.

@@ -10,8 +10,4 @@ std::unique_ptr<Objective> make_edm(const Options& options, const Setting& setti
   return make_diffusion("edm", o, make_variance_exploding(o), setting);
 }
 
-DiffusionOptions& diffusion_of_edm(Options& options) {
-  return options.kind.as<EdmOptions>();
-}
-
 }  // namespace lockstep::objective

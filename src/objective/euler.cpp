@@ -32,8 +32,4 @@ std::unique_ptr<Sampler> make_euler(const Kind<SamplerKind>& chosen, const Proce
   return std::make_unique<Euler>(slope_steps("euler", chosen.as<EulerOptions>().steps, process));
 }
 
-std::int64_t& steps_of_euler(Kind<SamplerKind>& chosen) {
-  return chosen.as<EulerOptions>().steps;
-}
-
 }  // namespace lockstep::objective

@@ -11,8 +11,4 @@ std::unique_ptr<Objective> make_flow(const Options& options, const Setting& sett
   return make_diffusion("flow", o, make_rectified_flow(o), setting);
 }
 
-DiffusionOptions& diffusion_of_flow(Options& options) {
-  return options.kind.as<FlowOptions>();
-}
-
 }  // namespace lockstep::objective

@@ -57,9 +57,9 @@ Tensor squared_excess(const Tensor& s) {
 }
 
 // What makes fakes in a phase. Every phase draws latents of its own.
-class Maker {
+class Fakes {
  public:
-  Maker(const Setting& setting, std::shared_ptr<Generator> generator, std::uint32_t phase)
+  Fakes(const Setting& setting, std::shared_ptr<Generator> generator, std::uint32_t phase)
       : generator_(std::move(generator)), latent_(stream_of(setting, "gan/latent")) {
     latent_.micro = phase;
   }
@@ -88,15 +88,15 @@ Counts judged(const Tensor& logits, float sign) {
 class DiscriminatorPhase final : public Phase {
  public:
   DiscriminatorPhase(const GanLoss& loss, const Penalties& penalties, const Setting& setting,
-                     Maker maker, std::shared_ptr<Discriminator> discriminator)
+                     Fakes fakes, std::shared_ptr<Discriminator> discriminator)
       : loss_(loss),
         penalties_(penalties),
         mix_(stream_of(setting, "gan/mix")),
-        maker_(std::move(maker)),
+        fakes_(std::move(fakes)),
         discriminator_(std::move(discriminator)) {}
 
-  Tensor given(lane::Context& context, const Batch& batch) const override {
-    return maker_(context, batch, /*trained=*/false);
+  Tensor generated(lane::Context& context, const Batch& batch) const override {
+    return fakes_(context, batch, /*trained=*/false);
   }
   Loss loss(lane::Context& context, const Batch& batch, const Tensor& fake) const override;
 
@@ -108,7 +108,7 @@ class DiscriminatorPhase final : public Phase {
   GanLoss loss_;
   Penalties penalties_;
   numerics::Stream mix_;
-  Maker maker_;
+  Fakes fakes_;
   std::shared_ptr<Discriminator> discriminator_;
 };
 
@@ -166,11 +166,11 @@ Tensor DiscriminatorPhase::squared_slope(lane::Context& context, const Tensor& s
 
 class GeneratorPhase final : public Phase {
  public:
-  GeneratorPhase(const GanLoss& loss, Maker maker, std::shared_ptr<Discriminator> discriminator)
-      : loss_(loss), maker_(std::move(maker)), discriminator_(std::move(discriminator)) {}
+  GeneratorPhase(const GanLoss& loss, Fakes fakes, std::shared_ptr<Discriminator> discriminator)
+      : loss_(loss), fakes_(std::move(fakes)), discriminator_(std::move(discriminator)) {}
 
-  Tensor given(lane::Context& context, const Batch& batch) const override {
-    return maker_(context, batch, /*trained=*/true);
+  Tensor generated(lane::Context& context, const Batch& batch) const override {
+    return fakes_(context, batch, /*trained=*/true);
   }
   Loss loss(lane::Context& context, const Batch& batch, const Tensor& fake) const override {
     const Tensor logits =
@@ -180,7 +180,7 @@ class GeneratorPhase final : public Phase {
 
  private:
   GanLoss loss_;
-  Maker maker_;
+  Fakes fakes_;
   std::shared_ptr<Discriminator> discriminator_;
 };
 
@@ -203,15 +203,15 @@ class Gan final : public Objective {
                       " = 0.0, or leave batch norm out: discriminator.norm = \"none\"");
     }
     phases_.push_back(std::make_unique<DiscriminatorPhase>(
-        loss, penalties, setting, Maker(setting, generator_, 0), discriminator));
+        loss, penalties, setting, Fakes(setting, generator_, 0), discriminator));
     phases_.push_back(
-        std::make_unique<GeneratorPhase>(loss, Maker(setting, generator_, 1), discriminator));
+        std::make_unique<GeneratorPhase>(loss, Fakes(setting, generator_, 1), discriminator));
   }
 
-  Tensor sample(const Numbers& numbers, const BeforePass& before) const override {
+  Tensor sample(const SampleRange& range, const BeforePass& before) const override {
     const at::NoGradGuard no_gradients;
     generator_->prepare(false);
-    return in_pieces(numbers, shape_, [&](const Numbers& some) {
+    return in_pieces(range, shape_, [&](const SampleRange& some) {
       before();
       lane::Context context = lane::Context::evaluation(some.count);
       return generator_->forward(context,
@@ -228,14 +228,6 @@ class Gan final : public Objective {
 };
 
 }  // namespace
-
-const AdversarialOptions& adversarial_of_gan(const Options& options) {
-  return options.kind.as<GanOptions>();
-}
-
-const AdversarialOptions& adversarial_of_wasserstein_gan(const Options& options) {
-  return options.kind.as<WassersteinGanOptions>();
-}
 
 std::unique_ptr<Objective> make_gan(const Options& options, const Setting& setting) {
   const auto& o = options.kind.as<GanOptions>();

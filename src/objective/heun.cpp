@@ -46,8 +46,4 @@ std::unique_ptr<Sampler> make_heun(const Kind<SamplerKind>& chosen, const Proces
   return std::make_unique<Heun>(slope_steps("heun", chosen.as<HeunOptions>().steps, process));
 }
 
-std::int64_t& steps_of_heun(Kind<SamplerKind>& chosen) {
-  return chosen.as<HeunOptions>().steps;
-}
-
 }  // namespace lockstep::objective

@@ -7,29 +7,31 @@
 
 namespace lockstep::objective {
 
-std::unique_ptr<Sampler> make_linear(const Kind<SamplerKind>& chosen, const Process& process);
-std::vector<SamplerStep> plan_of_ancestral(const Kind<SamplerKind>& chosen, const Process& process);
-std::vector<SamplerStep> plan_of_ddim(const Kind<SamplerKind>& chosen, const Process& process);
-std::int64_t& steps_of_ddim(Kind<SamplerKind>& chosen);
-std::unique_ptr<Sampler> make_euler(const Kind<SamplerKind>& chosen, const Process& process);
-std::int64_t& steps_of_euler(Kind<SamplerKind>& chosen);
-std::unique_ptr<Sampler> make_heun(const Kind<SamplerKind>& chosen, const Process& process);
-std::int64_t& steps_of_heun(Kind<SamplerKind>& chosen);
+using SamplerMaker = std::unique_ptr<Sampler>(const Kind<SamplerKind>& chosen,
+                                              const Process& process);
+SamplerMaker make_linear, make_euler, make_heun;
+using SamplerPlan = std::vector<SamplerStep>(const Kind<SamplerKind>& chosen,
+                                             const Process& process);
+SamplerPlan plan_of_ancestral, plan_of_ddim;
+template <class Chosen>
+std::int64_t& steps_of(Kind<SamplerKind>& chosen) {
+  return chosen.as<Chosen>().steps;
+}
 
-std::unique_ptr<Objective> make_ddpm(const Options& options, const Setting& setting);
-DiffusionOptions& diffusion_of_ddpm(Options& options);
-std::unique_ptr<Objective> make_flow(const Options& options, const Setting& setting);
-DiffusionOptions& diffusion_of_flow(Options& options);
+using ObjectiveMaker = std::unique_ptr<Objective>(const Options& options, const Setting& setting);
+ObjectiveMaker make_ddpm, make_flow, make_edm;
+ObjectiveMaker make_gan, make_hinge_gan, make_wasserstein_gan;
+ObjectiveMaker make_classifier;
 Json scheduler_of_ddpm(const Options& options);
 Json scheduler_of_flow(const Options& options);
 Json scheduler_of_edm(const Options& options);
-std::unique_ptr<Objective> make_edm(const Options& options, const Setting& setting);
-DiffusionOptions& diffusion_of_edm(Options& options);
-std::unique_ptr<Objective> make_gan(const Options& options, const Setting& setting);
-const AdversarialOptions& adversarial_of_gan(const Options& options);
-std::unique_ptr<Objective> make_hinge_gan(const Options& options, const Setting& setting);
-std::unique_ptr<Objective> make_wasserstein_gan(const Options& options, const Setting& setting);
-const AdversarialOptions& adversarial_of_wasserstein_gan(const Options& options);
-std::unique_ptr<Objective> make_classifier(const Options& options, const Setting& setting);
+template <class Chosen>
+DiffusionOptions& diffusion_of(Options& options) {
+  return options.kind.as<Chosen>();
+}
+template <class Chosen>
+const AdversarialOptions& adversarial_of(const Options& options) {
+  return options.kind.as<Chosen>();
+}
 
 }  // namespace lockstep::objective

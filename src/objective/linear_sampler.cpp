@@ -21,9 +21,9 @@ class LinearSampler final : public Sampler {
     float *const now = ops::write(x), *const picture = ops::write(x0);
     for (const SamplerStep& step : steps_) {
       const Tensor predicted = predict(x, static_cast<Time>(step.t));
-      device.combine(size, step.x0.of_first, now, step.x0.of_second, ops::read(predicted), picture);
+      device.combine(size, step.x0.a, now, step.x0.b, ops::read(predicted), picture);
       if (clips_) device.clamp(size, -1.0F, 1.0F, picture, picture);
-      device.combine(size, step.next.of_first, picture, step.next.of_second, now, now);
+      device.combine(size, step.next.a, picture, step.next.b, now, now);
       if (step.noise != 0.0F) device.scale_add(size, step.noise, ops::read(more(step.t)), now, now);
     }
     return x;

@@ -47,25 +47,25 @@ Tensor normals(const numerics::Stream& stream, std::int64_t first, std::int64_t 
   return drawn;
 }
 
-std::vector<std::int64_t> labels_of(const Numbers& numbers, std::int64_t classes) {
-  if (numbers.label && (*numbers.label < 0 || *numbers.label >= classes))
+std::vector<std::int64_t> labels_of(const SampleRange& range, std::int64_t classes) {
+  if (range.label && (*range.label < 0 || *range.label >= classes))
     throw Error(Code::kUsage,
-                "there is no class " + std::to_string(*numbers.label) + " among " +
+                "there is no class " + std::to_string(*range.label) + " among " +
                     counted(classes, "class", "classes"),
                 classes == 0 ? "the recipe does not ask for labels: data.classes is 0"
                              : "classes count from 0");
   std::vector<std::int64_t> labels;
-  for (std::int64_t i = 0; i < numbers.count && classes > 0; ++i)
-    labels.push_back(numbers.label.value_or((numbers.first + i) % classes));
+  for (std::int64_t i = 0; i < range.count && classes > 0; ++i)
+    labels.push_back(range.label.value_or((range.first + i) % classes));
   return labels;
 }
 
-Tensor condition_of(const Numbers& numbers, std::int64_t classes) {
-  return condition_of(labels_of(numbers, classes), classes);
+Tensor condition_of(const SampleRange& range, std::int64_t classes) {
+  return condition_of(labels_of(range, classes), classes);
 }
 
 Loss loss_at_once(const Phase& phase, lane::Context& context, const Batch& batch) {
-  return phase.loss(context, batch, phase.given(context, batch));
+  return phase.loss(context, batch, phase.generated(context, batch));
 }
 
 std::unique_ptr<Objective> make_objective(const Options& options, const Setting& setting) {

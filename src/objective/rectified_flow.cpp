@@ -8,15 +8,15 @@ namespace {
 
 class RectifiedFlow : public Process {
  public:
-  Time drawn(const numerics::Stream& stream, std::uint64_t position) const override {
+  Time sample_time(const numerics::Stream& stream, std::uint64_t position) const override {
     return numerics::draw_uniform(stream, position);
   }
-  float told(Time t) const override { return 1000.0F * t; }
-  Combination mix(Time t) const override { return {1.0F - t, t}; }
-  std::optional<Combination> target(Time) const override { return Combination{1, -1}; }
-  Combination x0(Time t) const override { return {1, -t}; }
-  Combination noise(Time t) const override { return {1, 1.0F - t}; }
-  Combination velocity(Time) const override { return {0, 1}; }
+  float time_input(Time t) const override { return 1000.0F * t; }
+  LinearCombination noising(Time t) const override { return {1.0F - t, t}; }
+  std::optional<LinearCombination> target(Time) const override { return LinearCombination{1, -1}; }
+  LinearCombination x0(Time t) const override { return {1, -t}; }
+  LinearCombination noise(Time t) const override { return {1, 1.0F - t}; }
+  LinearCombination velocity(Time) const override { return {0, 1}; }
   // Equally spaced.
   std::vector<double> times(std::int64_t steps) const override {
     std::vector<double> times;
@@ -32,7 +32,7 @@ class LogitNormalFlow final : public RectifiedFlow {
   LogitNormalFlow(double mean, double std)
       : mean_(static_cast<float>(mean)), std_(static_cast<float>(std)) {}
 
-  Time drawn(const numerics::Stream& stream, std::uint64_t position) const override {
+  Time sample_time(const numerics::Stream& stream, std::uint64_t position) const override {
     numerics::Cpu host;
     Time t = 0;
     host.fill_normal(stream, position, 1, 1, &t);

@@ -11,7 +11,7 @@ namespace lockstep::objective {
 std::span<const SamplerKind> samplers_by_timesteps() {
   static constexpr SamplerKind kRows[] = {
       {"ddim", "without noise, in few steps", &OptionsOf<DdimOptions>::make, &make_linear,
-       &plan_of_ddim, &steps_of_ddim},
+       &plan_of_ddim, &steps_of<DdimOptions>},
       {"ancestral", "with noise, at every timestep", &OptionsOf<NoOptions>::make, &make_linear,
        &plan_of_ancestral, nullptr},
   };
@@ -21,9 +21,9 @@ std::span<const SamplerKind> samplers_by_timesteps() {
 std::span<const SamplerKind> samplers_by_time() {
   static constexpr SamplerKind kRows[] = {
       {"euler", "equal steps along the velocity", &OptionsOf<EulerOptions>::make, &make_euler,
-       nullptr, &steps_of_euler},
+       nullptr, &steps_of<EulerOptions>},
       {"heun", "the same steps along the mean of the velocities at both ends",
-       &OptionsOf<HeunOptions>::make, &make_heun, nullptr, &steps_of_heun},
+       &OptionsOf<HeunOptions>::make, &make_heun, nullptr, &steps_of<HeunOptions>},
   };
   return kRows;
 }
@@ -31,9 +31,9 @@ std::span<const SamplerKind> samplers_by_time() {
 std::span<const SamplerKind> samplers_by_noise_level() {
   static constexpr SamplerKind kRows[] = {
       {"heun", "along the mean of the slopes at both ends of each step",
-       &OptionsOf<HeunOptions>::make, &make_heun, nullptr, &steps_of_heun},
+       &OptionsOf<HeunOptions>::make, &make_heun, nullptr, &steps_of<HeunOptions>},
       {"euler", "along the slope at each step's beginning", &OptionsOf<EulerOptions>::make,
-       &make_euler, nullptr, &steps_of_euler},
+       &make_euler, nullptr, &steps_of<EulerOptions>},
   };
   return kRows;
 }

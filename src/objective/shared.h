@@ -24,7 +24,7 @@ Tensor normals(const numerics::Stream& stream, std::int64_t first, std::int64_t 
                const std::vector<std::int64_t>& shape);
 
 // The conditions of these samples. Error(kUsage) for a label that is no class.
-Tensor condition_of(const Numbers& numbers, std::int64_t classes);
+Tensor condition_of(const SampleRange& range, std::int64_t classes);
 
 // The network with this role, as a Denoiser, Generator…: Error(kUsage) if the recipe gave another
 // sort.
@@ -34,18 +34,19 @@ std::shared_ptr<T> network_as(const Setting& setting, const std::string& role, c
     if (one.name != role) continue;
     if (auto network = std::dynamic_pointer_cast<T>(one.network)) return network;
     throw Error(Code::kUsage, role + ".kind: this objective needs " + sort,
-                "use " + listed(model::kinds_of(T::kSort)));
+                "use " + listed(model::kinds_of(T::kType)));
   }
   throw Error(Code::kBug, "no network has the role '" + role + "'");
 }
 
 // Makes samples by make(numbers of the piece) in pieces.
 template <class Make>
-Tensor in_pieces(const Numbers& numbers, const std::vector<std::int64_t>& shape, const Make& make) {
-  Tensor all = ops::empty(batch_sizes(numbers.count, shape));
-  for (std::int64_t done = 0; done < numbers.count; done += kSamplesAtOnce) {
-    const std::int64_t n = std::min(kSamplesAtOnce, numbers.count - done);
-    all.narrow(0, done, n).copy_(make(Numbers{numbers.first + done, n, numbers.label}));
+Tensor in_pieces(const SampleRange& range, const std::vector<std::int64_t>& shape,
+                 const Make& make) {
+  Tensor all = ops::empty(batch_sizes(range.count, shape));
+  for (std::int64_t done = 0; done < range.count; done += kSamplesAtOnce) {
+    const std::int64_t n = std::min(kSamplesAtOnce, range.count - done);
+    all.narrow(0, done, n).copy_(make(SampleRange{range.first + done, n, range.label}));
   }
   return all;
 }

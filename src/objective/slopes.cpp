@@ -23,8 +23,8 @@ std::vector<SlopeStep> slope_steps(const std::string& sampler, std::int64_t step
 at::Tensor slope_at(const SlopeStep& step, const at::Tensor& x, const Predict& predict) {
   const at::Tensor predicted = predict(x, step.t);
   at::Tensor slope = ops::empty(x.sizes());
-  ops::device().combine(x.numel(), step.slope.of_first, ops::read(x), step.slope.of_second,
-                        ops::read(predicted), ops::write(slope));
+  ops::device().combine(x.numel(), step.slope.a, ops::read(x), step.slope.b, ops::read(predicted),
+                        ops::write(slope));
   return slope;
 }
 

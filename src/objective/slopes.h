@@ -10,8 +10,8 @@ namespace lockstep::objective {
 
 struct SlopeStep {
   Time t;
-  float length;       // of the step, negative
-  Combination slope;  // of x and the prediction
+  float length;             // of the step, negative
+  LinearCombination slope;  // of x and the prediction
 };
 
 // From noise to data. Error(kUsage) for a number of steps that no recipe may have. Bits: arguments.

@@ -9,7 +9,7 @@ namespace {
 
 namespace host = numerics::host;
 
-Combination rounded(double first, double second) {
+LinearCombination rounded(double first, double second) {
   return {static_cast<float>(first), static_cast<float>(second)};
 }
 
@@ -24,7 +24,7 @@ class VarianceExploding final : public Process {
         rho_(o.rho) {}
 
   // exp(mean + std * normal)
-  Time drawn(const numerics::Stream& stream, std::uint64_t position) const override {
+  Time sample_time(const numerics::Stream& stream, std::uint64_t position) const override {
     numerics::Cpu cpu;
     Time t = 0;
     cpu.fill_normal(stream, position, 1, 1, &t);
@@ -32,23 +32,23 @@ class VarianceExploding final : public Process {
     cpu.unary(numerics::Unary::kExp, 1, &t, &t);
     return t;
   }
-  float told(Time t) const override {  // c_noise
+  float time_input(Time t) const override {  // c_noise
     return static_cast<float>(0.25 * host::log(static_cast<double>(t)));
   }
-  float scale(Time t) const override { return static_cast<float>(1.0 / length(t)); }  // c_in
-  float start() const override { return static_cast<float>(highest_); }
+  float input_scale(Time t) const override { return static_cast<float>(1.0 / length(t)); }  // c_in
+  float init_noise_sigma() const override { return static_cast<float>(highest_); }
 
-  Combination mix(Time t) const override {
+  LinearCombination noising(Time t) const override {
     return rounded(1.0 / length(t), static_cast<double>(t) / length(t));
   }
-  std::optional<Combination> target(Time t) const override {
+  std::optional<LinearCombination> target(Time t) const override {
     return rounded(-data_ / length(t), static_cast<double>(t) / (data_ * length(t)));
   }
-  Combination x0(Time t) const override {  // c_skip, c_out
+  LinearCombination x0(Time t) const override {  // c_skip, c_out
     return rounded(data_ * data_ / squared(t), static_cast<double>(t) * data_ / length(t));
   }
-  Combination noise(Time t) const override { return velocity(t); }
-  Combination velocity(Time t) const override {  // (x - x0) / t
+  LinearCombination noise(Time t) const override { return velocity(t); }
+  LinearCombination velocity(Time t) const override {  // (x - x0) / t
     return rounded(static_cast<double>(t) / squared(t), -data_ / length(t));
   }
   // Equation 5.

@@ -14,9 +14,9 @@ namespace host = numerics::host;
 
 // What of the process is known of one timestep.
 struct Timestep {
-  Combination mix;
-  std::optional<Combination> target = {};
-  Combination x0, noise, velocity;
+  LinearCombination mix;
+  std::optional<LinearCombination> target = {};
+  LinearCombination x0, noise, velocity;
   std::optional<float> weight = {};
 };
 
@@ -27,12 +27,12 @@ constexpr std::array<std::string_view, 3> kPredictions = {"epsilon", "v", "x0"};
 Timestep timestep_of(double alpha_bar, Prediction prediction) {
   const double signal = host::sqrt(alpha_bar), noise = host::sqrt(1.0 - alpha_bar);
   const auto rounded = [](double first, double second) {
-    return Combination{static_cast<float>(first), static_cast<float>(second)};
+    return LinearCombination{static_cast<float>(first), static_cast<float>(second)};
   };
-  const Combination mix = rounded(signal, noise), itself = {0, 1};
+  const LinearCombination mix = rounded(signal, noise), itself = {0, 1};
   if (prediction == Prediction::kV)
     return {.mix = mix,
-            .target = Combination{mix.of_first, -mix.of_second},
+            .target = LinearCombination{mix.a, -mix.b},
             .x0 = rounded(signal, -noise),
             .noise = rounded(noise, signal),
             .velocity = itself};
@@ -68,16 +68,16 @@ class VariancePreserving final : public Process {
     }
   }
 
-  Time drawn(const numerics::Stream& stream, std::uint64_t position) const override {
+  Time sample_time(const numerics::Stream& stream, std::uint64_t position) const override {
     const auto timesteps = static_cast<std::uint32_t>(timesteps_.size());
     return static_cast<Time>(numerics::draw_below(stream, position, 0, timesteps));
   }
-  Combination mix(Time t) const override { return at(t).mix; }
-  std::optional<Combination> target(Time t) const override { return at(t).target; }
+  LinearCombination noising(Time t) const override { return at(t).mix; }
+  std::optional<LinearCombination> target(Time t) const override { return at(t).target; }
   std::optional<float> weight(Time t) const override { return at(t).weight; }
-  Combination x0(Time t) const override { return at(t).x0; }
-  Combination noise(Time t) const override { return at(t).noise; }
-  Combination velocity(Time t) const override { return at(t).velocity; }
+  LinearCombination x0(Time t) const override { return at(t).x0; }
+  LinearCombination noise(Time t) const override { return at(t).noise; }
+  LinearCombination velocity(Time t) const override { return at(t).velocity; }
   const NoiseSchedule& schedule() const override { return schedule_; }
 
  private:

@@ -23,7 +23,7 @@ class Bodies {
     const auto threads = static_cast<std::size_t>(device().host().threads());
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t share = threads / count + (i < threads % count ? 1 : 0);
-      devices_.push_back(device().another(share > 0 ? static_cast<int>(share) : 1));
+      devices_.push_back(device().clone(share > 0 ? static_cast<int>(share) : 1));
     }
   }
 

@@ -26,9 +26,9 @@ at::Device tensors_device() {
   return thread_place().tensors;
 }
 
-OwnOrder own_order() {
-  if (tensors_device().is_cpu()) return {device().another(), at::kCPU, nullptr};
-  numerics::Gpu gpu = gpu_memory().own_order();
+OwnStream own_stream() {
+  if (tensors_device().is_cpu()) return {device().clone(), at::kCPU, nullptr};
+  numerics::Gpu gpu = gpu_memory().own_stream();
   return {std::move(gpu.kernels), tensors_device(), std::move(gpu.memory)};
 }
 
@@ -37,7 +37,7 @@ DeviceScope::DeviceScope(numerics::Device& device, at::Device tensors)
       outer_tensors_(std::exchange(thread_place().tensors, tensors)),
       outer_memory_(std::exchange(thread_place().memory, nullptr)) {}
 
-DeviceScope::DeviceScope(const OwnOrder& order)
+DeviceScope::DeviceScope(const OwnStream& order)
     : outer_(std::exchange(thread_place().device, order.device.get())),
       outer_tensors_(std::exchange(thread_place().tensors, order.tensors)),
       outer_memory_(std::exchange(thread_place().memory, order.memory)) {}

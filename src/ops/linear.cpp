@@ -1,5 +1,4 @@
 // Linear layers: three products that are each other's gradients, so all are twice differentiable.
-#include <utility>
 
 #include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"

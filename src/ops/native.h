@@ -4,8 +4,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
-#include <utility>
 #include <vector>
 
 #include "lockstep/ops/native.h"

@@ -9,11 +9,11 @@ namespace lockstep::optim {
 std::span<const OptimizerKind> optimizers() {
   static constexpr OptimizerKind kRows[] = {
       {"adamw", "weight decay is decoupled, times lr", &OptionsOf<AdamWOptions>::make, &make_adamw,
-       /*by_rate=*/true},
+       /*scale_invariant=*/true},
       {"sgd", "with momentum; weight decay is added to the gradient", &OptionsOf<SgdOptions>::make,
-       &make_sgd, /*by_rate=*/false},
+       &make_sgd, /*scale_invariant=*/false},
       {"lion", "the sign of a moment; weight decay is decoupled, times lr",
-       &OptionsOf<LionOptions>::make, &make_lion, /*by_rate=*/true},
+       &OptionsOf<LionOptions>::make, &make_lion, /*scale_invariant=*/true},
   };
   return kRows;
 }

@@ -27,7 +27,7 @@ std::vector<std::string> warnings(const Recipe& recipe) {
     const optim::Options& optimizer = network.optimizer;
     const std::string where = "[" + network.role + ".optimizer]: ";
     const double peak = optim::peak(optimizer, recipe.batch.batch());
-    if (optimizer.kind.row("kind").by_rate && peak >= kLargestRate)
+    if (optimizer.kind.row("kind").scale_invariant && peak >= kLargestRate)
       lines.push_back(where + "the learning rate is " + to_text(peak) + ": each step of " +
                       optimizer.kind.word() +
                       " moves every weight by about that much; usual are 1e-4 to 1e-2");

@@ -129,7 +129,7 @@ class Gatherer {
       const auto parsed =
           checkpoint::parse_statement(read_text(fs_, path), path.filename().string());
       one.key = parsed.key.hex();
-      one.statement_problem = train::misfit(parsed, facts_.ledger).value_or("");
+      one.statement_problem = train::mismatch(parsed, facts_.ledger).value_or("");
       if (parsed.step != step) one.statement_problem = "its name does not match its step";
       if (!facts_.key.empty() && facts_.key != one.key)
         one.statement_problem = "it is signed by another key";

@@ -1,5 +1,4 @@
 // What the networks' layers and the ranks' machines showed while the run trained.
-#include <algorithm>
 
 #include "lockstep/core/text.h"
 #include "report/sections.h"

@@ -4,7 +4,7 @@
 #include "lockstep/core/text.h"
 #include "lockstep/hash/sha256.h"
 #include "lockstep/recipe/canonical.h"
-#include "lockstep/train/from.h"
+#include "lockstep/train/initial_state.h"
 #include "report/sections.h"
 
 namespace lockstep::report {

@@ -1,4 +1,4 @@
-// How large the values are that a network's layers give in a step: what a look at layers measures
+// How large the values are that a network's layers give in a step: what a check of layers measures
 // (monitor.layers_every). Reads them, and changes none.
 #pragma once
 

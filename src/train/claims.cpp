@@ -6,7 +6,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/semantics.h"
-#include "lockstep/train/from.h"
+#include "lockstep/train/initial_state.h"
 #include "lockstep/train/interval.h"
 #include "lockstep/train/training.h"
 
@@ -73,8 +73,9 @@ recipe::Recipe recipe_in(const checkpoint::Meta& meta, const std::string& name) 
   return recipe;
 }
 
-std::optional<std::string> misfit(const checkpoint::Meta& meta, const recipe::Recipe& recipe,
-                                  const ledger::Header& header, const std::optional<Shape>& shape) {
+std::optional<std::string> mismatch(const checkpoint::Meta& meta, const recipe::Recipe& recipe,
+                                    const ledger::Header& header,
+                                    const std::optional<Shape>& shape) {
   if (meta.semantics != header.semantics)
     return "it names semantics " + std::to_string(meta.semantics) + ", its ledger " +
            std::to_string(header.semantics);
@@ -86,7 +87,7 @@ std::optional<std::string> misfit(const checkpoint::Meta& meta, const recipe::Re
   return std::nullopt;
 }
 
-std::optional<std::string> misfit(const ledger::Ledger& ledger, const recipe::Recipe& recipe) {
+std::optional<std::string> mismatch(const ledger::Ledger& ledger, const recipe::Recipe& recipe) {
   const std::int64_t batch = recipe.batch.batch(), every = recipe.evidence.commit_every;
   const std::vector<std::string> no_keys;
   // Another run's state brings its own count.

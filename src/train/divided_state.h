@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include "lockstep/comm/group.h"
 #include "lockstep/train/training.h"

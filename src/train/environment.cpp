@@ -1,7 +1,5 @@
 #include "lockstep/train/environment.h"
 
-#include <algorithm>
-
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"

@@ -4,7 +4,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
-#include "lockstep/objective/right.h"
+#include "lockstep/objective/accuracy.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/train/batches.h"
 #include "lockstep/train/run_folder.h"
@@ -125,7 +125,7 @@ class Evaluating {
     DataDraws(*dataset, options_.seed)
         .in_blocks(0, evaluation.samples, [&](const Tensor& samples, const Tensor& condition) {
           progress(done, evaluation.samples);
-          evaluation.right += objective::classified_rightly(network.logits(samples), condition);
+          evaluation.right += objective::count_correct(network.logits(samples), condition);
           done += samples.size(0);
         });
     if (kept && kept->count() > 0) evaluation.held_out = accuracy_of(network, *dataset, *kept);
@@ -139,7 +139,7 @@ class Evaluating {
       progress(done, kept.count());
       const auto [samples, condition] = block_of(
           dataset, held_out(dataset, kept, done, std::min(kComparedAtOnce, kept.count() - done)));
-      accuracy.right += objective::classified_rightly(network.logits(samples), condition);
+      accuracy.right += objective::count_correct(network.logits(samples), condition);
     }
     return accuracy;
   }

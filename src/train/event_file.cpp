@@ -1,6 +1,5 @@
 #include "train/event_file.h"
 
-#include <array>
 #include <bit>
 #include <cstdint>
 

@@ -5,7 +5,7 @@
 #include "lockstep/data/dataset.h"
 #include "lockstep/data/safetensors.h"
 #include "lockstep/ops/device.h"
-#include "lockstep/train/from.h"
+#include "lockstep/train/initial_state.h"
 #include "lockstep/train/training.h"
 #include "torch_layout.h"
 

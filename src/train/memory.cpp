@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lockstep/comm/alone.h"
+#include "lockstep/comm/single_rank.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
@@ -136,7 +136,7 @@ void StepWalk::walk_step(StepMemory& memory) {
   const std::int64_t before = tensors_.live();
   tensors_.reset_peak();
   const ops::DeviceScope here(ops::device());
-  comm::Alone group;
+  comm::SingleRank group;
   step(training_, group, [&](Draw first, std::int64_t count) {
     std::vector<std::int64_t> sizes = training_.sample_shape;
     sizes.insert(sizes.begin(), count);

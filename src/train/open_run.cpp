@@ -14,7 +14,7 @@ namespace stdfs = std::filesystem;
 
 void require_of_recipe(const RunFolder& folder, const ledger::Ledger& ledger,
                        const recipe::Recipe& recipe) {
-  if (const auto what = misfit(ledger, recipe))
+  if (const auto what = mismatch(ledger, recipe))
     throw Error(Code::kCorrupt,
                 folder.ledger().string() + " does not follow from recipe.toml: " + *what,
                 "the evidence is damaged; restore the file from another copy");
@@ -63,7 +63,7 @@ state::StateDigest require_of_run(const stdfs::path& file, Step step,
                 file.string() + " is a checkpoint of a run on other data: its hash is " +
                     meta.data.brief() + ", the ledger says " + ledger.header.data.brief(),
                 hint);
-  if (const auto what = misfit(meta, measure.recipe, ledger.header, measure.shape))
+  if (const auto what = mismatch(meta, measure.recipe, ledger.header, measure.shape))
     throw Error(Code::kCorrupt, file.string() + ": " + *what, hint);
   if (loaded.state().step != step)
     throw Error(Code::kCorrupt,

@@ -20,7 +20,7 @@ OpenedState alone(FileSystem& fs, const stdfs::path& file) {
   recipe::Recipe recipe = recipe_in(loaded.meta(), file.string());
   const hash::Digest& data = loaded.meta().data;
   if (const auto what =
-          misfit(loaded.meta(), recipe, header_of(recipe, data), shape_at_hand(recipe, data)))
+          mismatch(loaded.meta(), recipe, header_of(recipe, data), shape_at_hand(recipe, data)))
     throw Error(Code::kCorrupt, file.string() + ": " + *what);
   if (state::digest(loaded.state()).root != loaded.meta().state)
     throw Error(Code::kCorrupt, file.string() + ": its tensors are not the state that it names");

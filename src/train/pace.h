@@ -13,7 +13,7 @@ namespace lockstep::train {
 
 // Of one rank, over some steps.
 struct RankPace {
-  double computing = 0, waiting = 0;  // seconds outside of verbs, and in them
+  double computing = 0, waiting = 0;  // seconds outside of operations, and in them
   std::int64_t samples = 0;
   std::int64_t peak_bytes = 0;  // the most memory that its process has had
 };
@@ -37,9 +37,9 @@ class Pace {
 
   template <class Step>
   auto timed(Step&& step) {
-    const double began = monotonic_seconds(), waited = in_verbs();
+    const double began = monotonic_seconds(), waited = in_operations();
     auto result = step();
-    waiting_ = in_verbs() - waited;
+    waiting_ = in_operations() - waited;
     computing_ = monotonic_seconds() - began - waiting_;
     return result;
   }
@@ -53,7 +53,7 @@ class Pace {
  private:
   struct Round;
   Round round(comm::Group& group, bool left, bool busy);
-  double in_verbs() const { return queue_ ? queue_->seconds() : 0.0; }
+  double in_operations() const { return queue_ ? queue_->seconds() : 0.0; }
 
   const lane::Plan plan_;
   const comm::Queue* queue_;

@@ -30,7 +30,7 @@ class PhaseRun {
     losses_.resize(streams.size());
     lane::Backward backward(all_, portions, seed, trained.parameters, trained.divisions);
     if (portions.size() == 1) {
-      pass(backward, all_, given_in(all_), false, losses_.front());
+      pass(backward, all_, generated_in(all_), false, losses_.front());
     } else {
       in_portions(backward, streams);
     }
@@ -48,7 +48,7 @@ class PhaseRun {
   // every kernel.
   Streams cut() const {
     const bool whole = std::ranges::any_of(training_.trained, [&](const Trained& one) {
-      return one.role != names_.maker && one.network->mixes_samples();
+      return one.role != names_.generator && one.network->mixes_samples();
     });
     const Rank rank = all_.group().rank();
     if (whole) return {training_.plan.portions(rank, 0)};
@@ -63,24 +63,24 @@ class PhaseRun {
 
   void in_portions(lane::Backward& backward, const Streams& streams) {
     const bool made_at_once = std::ranges::any_of(training_.trained, [&](const Trained& one) {
-      return one.role == names_.maker && one.network->mixes_samples();
+      return one.role == names_.generator && one.network->mixes_samples();
     });
     Tensor made, gradient;
     if (made_at_once) {
-      made = given_in(all_);
+      made = generated_in(all_);
       if (made.requires_grad()) gradient = ops::empty(made.sizes());
     }
     const auto go_through = [&](const lane::Portion& portion, Losses& losses) {
       lane::Context context(all_.plan(), all_.group(), portion);
       if (!made_at_once) {
-        pass(backward, context, given_in(context), false, losses);
+        pass(backward, context, generated_in(context), false, losses);
         return;
       }
       // Cut off here, and gone on from with all lanes' gradients.
-      Tensor given = part(ops::bare(made), portion);
-      given.set_requires_grad(gradient.defined());
-      const Tensor of_given = pass(backward, context, given, gradient.defined(), losses);
-      if (gradient.defined()) part(gradient, portion).copy_(of_given);
+      Tensor generated = part(ops::bare(made), portion);
+      generated.set_requires_grad(gradient.defined());
+      const Tensor of_generated = pass(backward, context, generated, gradient.defined(), losses);
+      if (gradient.defined()) part(gradient, portion).copy_(of_generated);
     };
     ops::side_by_side(streams.size(), [&](std::size_t i, const ops::Stopped& stopped) {
       for (const lane::Portion& portion : streams[i]) {
@@ -91,25 +91,26 @@ class PhaseRun {
     if (gradient.defined()) backward.given(made, gradient);
   }
 
-  // What a forward pass gives, its activations measured where a look wants them.
+  // What a forward pass gives, its activations measured where a check of layers wants them.
   template <class Forward>
   auto measured(const lane::Context& context, const Forward& forward) const {
     std::optional<Activations::Scope> looking;
     if (activations_ != nullptr) looking.emplace(*activations_, context.portion());
     return forward();
   }
-  Tensor given_in(lane::Context& context) const {
+  Tensor generated_in(lane::Context& context) const {
     const objective::Batch batch = batch_of(context.portion());
-    return measured(context, [&] { return phase_.given(context, batch); });
+    return measured(context, [&] { return phase_.generated(context, batch); });
   }
 
-  Tensor pass(lane::Backward& backward, lane::Context& context, const Tensor& given,
+  Tensor pass(lane::Backward& backward, lane::Context& context, const Tensor& generated,
               bool with_gradient, Losses& losses) const {
     const objective::Batch batch = batch_of(context.portion());
-    objective::Loss loss = measured(context, [&] { return phase_.loss(context, batch, given); });
+    objective::Loss loss =
+        measured(context, [&] { return phase_.loss(context, batch, generated); });
     const Tensor sums = std::exchange(loss.sums, {});  // with its graph
     if (loss.counts) losses.push_back(std::move(loss));
-    return backward.portion(context, sums, with_gradient ? given : Tensor());
+    return backward.portion(context, sums, with_gradient ? generated : Tensor());
   }
 
   // Of something that the block has a row a sample of, the portion's rows.

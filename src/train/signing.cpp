@@ -16,17 +16,17 @@ stdfs::path file_of(const RunFolder& folder, Step step) {
 
 }  // namespace
 
-std::optional<std::string> misfit(const checkpoint::Statement& statement,
-                                  const ledger::Header& header) {
+std::optional<std::string> mismatch(const checkpoint::Statement& statement,
+                                    const ledger::Header& header) {
   if (statement.run != header.chain) return "it is a statement of another run";
   if (statement.recipe != header.recipe) return "it names another recipe than its run's";
   if (statement.data != header.data) return "it names other data than its run's";
   return std::nullopt;
 }
 
-std::optional<std::string> misfit(const checkpoint::Statement& statement,
-                                  const ledger::Ledger& ledger) {
-  if (const auto what = misfit(statement, ledger.header)) return what;
+std::optional<std::string> mismatch(const checkpoint::Statement& statement,
+                                    const ledger::Ledger& ledger) {
+  if (const auto what = mismatch(statement, ledger.header)) return what;
   const std::string step = std::to_string(statement.step.value);
   if (statement.step > ledger.last())
     return "the ledger ends at step " + std::to_string(ledger.last().value) +
@@ -36,11 +36,11 @@ std::optional<std::string> misfit(const checkpoint::Statement& statement,
   return std::nullopt;
 }
 
-std::optional<std::string> misfit(const checkpoint::Statement& statement,
-                                  const checkpoint::Loaded& checkpoint) {
+std::optional<std::string> mismatch(const checkpoint::Statement& statement,
+                                    const checkpoint::Loaded& checkpoint) {
   const checkpoint::Meta& meta = checkpoint.meta();
   const recipe::Recipe recipe = recipe_in(meta, "the checkpoint that it names");
-  if (const auto what = misfit(statement, header_of(recipe, meta.data))) return what;
+  if (const auto what = mismatch(statement, header_of(recipe, meta.data))) return what;
   if (statement.step != checkpoint.state().step) return "its checkpoint is of another step";
   if (statement.ledger != meta.chain) return "its checkpoint names another chain of the ledger";
   if (statement.checkpoint != checkpoint.root())
@@ -73,8 +73,8 @@ checkpoint::Statements statements_by(FileSystem& fs, const RunFolder& folder,
 void require_signed(const RunFolder& folder, const checkpoint::Statements& statements,
                     const ledger::Ledger& ledger, const checkpoint::Loaded* newest) {
   for (const auto& [step, statement] : statements) {
-    auto what = misfit(statement, ledger);
-    if (!what && newest && newest->state().step == step) what = misfit(statement, *newest);
+    auto what = mismatch(statement, ledger);
+    if (!what && newest && newest->state().step == step) what = mismatch(statement, *newest);
     if (what)
       throw Error(Code::kCorrupt, file_of(folder, step).string() + ": " + *what,
                   "the evidence was changed; restore it from another copy");

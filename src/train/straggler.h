@@ -14,9 +14,9 @@ class Straggler {
  public:
   explicit Straggler(const lane::Plan& plan) : plan_(plan) {}
 
-  // To be called after each step. seconds[r]: how long rank r computed, outside of verbs. Once the
-  // slowest rank has computed for 5 s: a line if it took 1.5 times as long per lane as the others
-  // (their median); then the count starts anew.
+  // To be called after each step. seconds[r]: how long rank r computed, outside of operations. Once
+  // the slowest rank has computed for 5 s: a line if it took 1.5 times as long per lane as the
+  // others (their median); then the count starts anew.
   std::optional<std::string> after(const std::vector<double>& seconds);
 
  private:

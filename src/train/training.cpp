@@ -244,13 +244,13 @@ Tensor evaluated(Training& training, Evaluate&& evaluate) {
 }  // namespace
 
 Tensor draw_samples(Training& training, const objective::Objective& sampler,
-                    const objective::Numbers& numbers, const objective::BeforePass& before) {
+                    const objective::SampleRange& numbers, const objective::BeforePass& before) {
   return ops::guarded("sampling at step " + std::to_string(training.state.step.value), [&] {
     return evaluated(training, [&] { return sampler.sample(numbers, before); });
   });
 }
 
-Tensor draw_samples(Training& training, const objective::Numbers& numbers,
+Tensor draw_samples(Training& training, const objective::SampleRange& numbers,
                     const objective::BeforePass& before) {
   return draw_samples(training, *training.pictures, numbers, before);
 }

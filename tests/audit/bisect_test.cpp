@@ -26,7 +26,7 @@ TEST(Trace, IsTheSameTwiceAndReadsBack) {
   write_trace(folder.path() / "b", traced(run.path(), 5));
   EXPECT_EQ(testing::read_bytes(folder.path() / "a"), testing::read_bytes(folder.path() / "b"));
   const Trace read = read_trace(folder.path() / "a");
-  EXPECT_FALSE(first_odd(first, read).has_value());
+  EXPECT_FALSE(first_divergence(first, read).has_value());
   write_trace(folder.path() / "c", read);
   EXPECT_EQ(testing::read_bytes(folder.path() / "a"), testing::read_bytes(folder.path() / "c"));
 }
@@ -107,9 +107,9 @@ TEST_F(Odds, AnOutputThatDiffersNamesItsOp) {
   Trace other = honest();
   other.ops[linear()].outputs[0][0] ^= 1;
   other.ops[linear() + 1].inputs[0][0] ^= 1;  // what follows from it
-  const auto odd = first_odd(honest(), other);
+  const auto odd = first_divergence(honest(), other);
   ASSERT_TRUE(odd);
-  EXPECT_EQ(odd->kind, Odd::Kind::kOutput);
+  EXPECT_EQ(odd->kind, Divergence::Kind::kOutput);
   EXPECT_EQ(odd->number, linear());
   EXPECT_EQ(odd->a, honest().ops[linear()].name());
 }
@@ -118,16 +118,16 @@ TEST_F(Odds, AnInputThatNoOpMade) {
   Trace other = honest();
   other.ops[linear()].inputs[0][0] ^= 1;
   other.ops[linear()].outputs[0][0] ^= 1;
-  EXPECT_EQ(first_odd(honest(), other)->kind, Odd::Kind::kInput);
+  EXPECT_EQ(first_divergence(honest(), other)->kind, Divergence::Kind::kInput);
 }
 
 TEST_F(Odds, OtherOpsAndEnds) {
   Trace other = honest();
   other.ops.erase(other.ops.begin() + 3);
-  EXPECT_EQ(first_odd(honest(), other)->kind, Odd::Kind::kOrder);
+  EXPECT_EQ(first_divergence(honest(), other)->kind, Divergence::Kind::kOrder);
   other = honest();
   other.ops.pop_back();
-  const auto odd = first_odd(honest(), other);
+  const auto odd = first_divergence(honest(), other);
   EXPECT_EQ(odd->number, other.ops.size());
   EXPECT_EQ(odd->b, "the end");
 }
@@ -136,9 +136,9 @@ TEST_F(Odds, StatesThatDifferThoughAllOpsAgree) {
   Trace other = honest();
   other.state[0] ^= 1;
   other.tensors[4].second[0] ^= 1;
-  const auto odd = first_odd(honest(), other);
+  const auto odd = first_divergence(honest(), other);
   ASSERT_TRUE(odd);
-  EXPECT_EQ(odd->kind, Odd::Kind::kState);
+  EXPECT_EQ(odd->kind, Divergence::Kind::kState);
   EXPECT_EQ(odd->a, honest().tensors[4].first);
 }
 
@@ -146,20 +146,20 @@ TEST_F(Odds, StatesOnTheWayTellTheFirstStepThatDiffers) {
   const testing::SomeRun run;
   const Trace mine = traced(run.path(), 3);  // from step 0
   ASSERT_EQ(mine.states_before.size(), 3U);
-  EXPECT_FALSE(parted_before(mine, mine).has_value());
+  EXPECT_FALSE(earlier_divergence(mine, mine).has_value());
   Trace other = mine;
   other.states_before[1][0] ^= 1;
   other.states_before[2][0] ^= 1;
-  EXPECT_EQ(parted_before(mine, other), Step(1));
+  EXPECT_EQ(earlier_divergence(mine, other), Step(1));
   other.states_before[0][0] ^= 1;
-  EXPECT_THROW(parted_before(mine, other), Error);
+  EXPECT_THROW(earlier_divergence(mine, other), Error);
   // From a later checkpoint: compared from there on.
   Trace later = mine;
   later.started = Step(2);
   later.states_before.erase(later.states_before.begin(), later.states_before.begin() + 2);
-  EXPECT_FALSE(parted_before(mine, later).has_value());
+  EXPECT_FALSE(earlier_divergence(mine, later).has_value());
   later.states_before[0][0] ^= 1;
-  EXPECT_THROW(parted_before(mine, later), Error);
+  EXPECT_THROW(earlier_divergence(mine, later), Error);
 }
 
 TEST_F(Odds, ALedgerThatSaysOtherwiseNamesTheStep) {
@@ -181,7 +181,7 @@ TEST_F(Odds, OfOtherStepsOrStatesAreRefused) {
            [](Trace& t) { t.run.data.bytes[0] = std::byte{1}; }}) {
     Trace other = honest();
     change(other);
-    EXPECT_THROW(first_odd(honest(), other), Error);
+    EXPECT_THROW(first_divergence(honest(), other), Error);
   }
 }
 

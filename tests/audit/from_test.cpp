@@ -1,6 +1,4 @@
 // Runs that start from another run's state.
-#include "lockstep/train/from.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +12,7 @@
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/batches.h"
+#include "lockstep/train/initial_state.h"
 #include "lockstep/train/step.h"
 #include "train/some_run.h"
 

@@ -9,7 +9,7 @@
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/train/claims.h"
-#include "lockstep/train/from.h"
+#include "lockstep/train/initial_state.h"
 #include "train/some_run.h"
 
 namespace lockstep::audit {

@@ -242,14 +242,14 @@ void measure(const std::string& recipe_path, comm::Group& group, GlooRing& ring,
     for (Kind& kind : kinds) kind.speeds.push_back(kind.times.back() / kinds[0].times.back());
   }
 
-  // Small verbs, one at a time, by the hundred.
-  constexpr int kVerbs = 100;
+  // Small operations, one at a time, by the hundred.
+  constexpr int kOperations = 100;
   std::vector<double> barriers, gathers, queued, ring_barriers;
-  const auto small = [&](std::vector<double>& times, const std::function<void()>& verb) {
+  const auto small = [&](std::vector<double>& times, const std::function<void()>& operation) {
     const Bench::Cost cost = bench.cost([&] {
-      for (int i = 0; i < kVerbs; ++i) verb();
+      for (int i = 0; i < kOperations; ++i) operation();
     });
-    times.push_back(cost.seconds / kVerbs);
+    times.push_back(cost.seconds / kOperations);
   };
   const std::vector<std::byte> digest(32);
   for (int round = 0; round < rounds / 4 + 1; ++round) {

@@ -54,7 +54,6 @@ class FlippingDisk final : public FileSystem {
   struct FlippingFile final : File {
     FlippingFile(std::unique_ptr<File> inner, std::uint64_t at)
         : file(std::move(inner)), left(at) {}
-    void write_at(std::uint64_t offset, ByteView bytes) override { file->write_at(offset, bytes); }
     void append(ByteView bytes) override {
       Bytes changed(bytes.begin(), bytes.end());
       if (left < changed.size()) changed[left] ^= std::byte(4);
@@ -65,7 +64,6 @@ class FlippingDisk final : public FileSystem {
       return file->read_at(offset, into);
     }
     std::uint64_t size() override { return file->size(); }
-    void truncate(std::uint64_t size) override { file->truncate(size); }
     void sync() override { file->sync(); }
     bool is_at(const std::filesystem::path& path) override { return file->is_at(path); }
     std::unique_ptr<File> file;

@@ -67,7 +67,7 @@ class GpuRanks(Toy):
         self.assertEqual(self.evidence("nccl"), self.evidence("alone"))
         self.assertEqual(self.evidence("gloo"), self.evidence("alone"))
         # What leaves in each step is the same, whether it is called or launched.
-        steps_of = [[(line["verb"], line["about"], line["to"]) for line in self.logged("nccl") if line["step"] == step]
+        steps_of = [[(line["operation"], line["about"], line["to"]) for line in self.logged("nccl") if line["step"] == step]
                     for step in (1, 2, 3)]
         self.assertEqual(steps_of[0], steps_of[1])
         self.assertEqual(steps_of[0], steps_of[2])

@@ -21,7 +21,7 @@ from ports import free_port  # noqa: E402
 from slurm import Unavailable  # noqa: E402
 
 
-STOPPED = r"(\w+ \(verb \d+\): )?the group was stopped"
+STOPPED = r"(\w+ \(operation \d+\): )?the group was stopped"
 
 
 class Launched:

@@ -101,7 +101,7 @@ class OddRank(Toy):
     def test_another_transport_is_refused(self):
         for err in self.pair([*TRAIN, "--run", "run"], code=6, LOCKSTEP_TRANSPORT="nccl"):
             self.assertRegex(err, r"transport: rank 0 on \S+ has 'gloo', rank 1 on \S+ has 'nccl'")
-        self.assertIn("there are gloo and nccl", self.refused(2, *TRAIN, RANK="0", WORLD_SIZE="2",
+        self.assertIn(" is not a transport (give gloo or nccl)", self.refused(2, *TRAIN, RANK="0", WORLD_SIZE="2",
                                                               MASTER_ADDR="127.0.0.1", LOCKSTEP_TRANSPORT="mpi",
                                                               LOCKSTEP_SECRET_FILE=self.secret()))
 

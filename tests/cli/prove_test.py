@@ -351,7 +351,7 @@ class Diff(Prove):
         losses = [[json.loads(line)["loss"] for line in self.read(f"{run}/ledger.jsonl").splitlines()[1:]] for run in "ab"]
         first = next(i for i, (a, b) in enumerate(zip(*losses)) if a != b) + 1
         self.assertEqual(report["first_losses"], first)
-        self.assertIn(f"data differs; step {first} is the first of other losses", self.run_it("diff", "a", "b").stdout)
+        self.assertIn(f"data differs; the losses differ from step {first} on", self.run_it("diff", "a", "b").stdout)
         self.ok("pack", "images", "pack.h5")
         self.assertIn("pack.h5 is a data file, and those are not compared", self.refused(125, "diff", "pack.h5", "pack.h5"))
 

@@ -82,7 +82,7 @@ class Restarts(Toy):
         self.wait_for_step(15)
         os.kill(self.wait_for_ranks()[1], signal.SIGSTOP)
         err = self.ended(process, 0)
-        waiting = r"rank [02]: step \d+: \w+ \(verb \d+\): "
+        waiting = r"rank [02]: step \d+: \w+ \(operation \d+\): "
         self.assertRegex(err, waiting + r"the group was stopped: rank 1 on \S+ was lost: no sign of life for 10.0 s")
         self.assertIn("rank 1 was killed: it had not ended 10.0 s after the first that failed", err)
         self.assertIn("restart 1 of 1, with 2 ranks", err)

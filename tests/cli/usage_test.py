@@ -148,7 +148,7 @@ class Refused(Cli):
         names = ("nonsense", "CPU", "cuda:", "cuda:x", "cuda:-1", "cuda:128", "cuda:18446744073709551616")
         others = (ways[1], ["train", "tiny.toml", "--dry-run"], ["replay", "run"], ["sample", "run"])
         for words, name in (*((ways[0], name) for name in names), *((words, names[0]) for words in others)):
-            self.assertIn(f"there is no device '{name}', but cpu, cuda and cuda:N", self.refused(2, *words, "--device", name))
+            self.assertIn(f"'{name}' is not a device: give cpu, cuda or cuda:N", self.refused(2, *words, "--device", name))
         for words in ways:
             self.refused(4, *words, "--device", "cuda:127")
         self.assertEqual(self.contents(), before)

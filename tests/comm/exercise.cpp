@@ -13,10 +13,11 @@ std::uint64_t mix(std::uint64_t x) {  // splitmix64
   return x ^ x >> 31;
 }
 
-std::uint64_t key_of(int verb, int round, std::int64_t sender, std::int64_t receiver) {
-  return mix(mix(mix(mix(static_cast<std::uint64_t>(verb)) + static_cast<std::uint64_t>(round)) +
-                 static_cast<std::uint64_t>(sender)) +
-             static_cast<std::uint64_t>(receiver));
+std::uint64_t key_of(int operation, int round, std::int64_t sender, std::int64_t receiver) {
+  return mix(
+      mix(mix(mix(static_cast<std::uint64_t>(operation)) + static_cast<std::uint64_t>(round)) +
+          static_cast<std::uint64_t>(sender)) +
+      static_cast<std::uint64_t>(receiver));
 }
 
 std::size_t size_of(std::uint64_t key, std::size_t large) {
@@ -43,12 +44,14 @@ std::vector<MutableByteView> received(Messages& messages) {
   return {messages.begin(), messages.end()};
 }
 
-// The all-to-all number `verb` of a round: what this rank sends, and room for what it receives.
+// The all-to-all number `operation` of a round: what this rank sends, and room for what it
+// receives.
 struct AllToAll {
-  AllToAll(const Group& group, int verb, int round, std::size_t large) {
+  AllToAll(const Group& group, int operation, int round, std::size_t large) {
     const std::int64_t me = group.rank().value;
     for (std::int64_t r = 0; r < group.size(); ++r) {
-      const std::uint64_t to = key_of(verb, round, me, r), from = key_of(verb, round, r, me);
+      const std::uint64_t to = key_of(operation, round, me, r),
+                          from = key_of(operation, round, r, me);
       out.push_back(pattern(to, size_of(to, large)));
       in.emplace_back(size_of(from, large));
     }
@@ -57,11 +60,11 @@ struct AllToAll {
 };
 
 struct AllGather {
-  AllGather(const Group& group, int verb, int round, std::size_t large) {
-    const std::uint64_t own = key_of(verb, round, group.rank().value, 0);
+  AllGather(const Group& group, int operation, int round, std::size_t large) {
+    const std::uint64_t own = key_of(operation, round, group.rank().value, 0);
     mine = pattern(own, size_of(own, large));
     for (std::int64_t r = 0; r < group.size(); ++r)
-      in.emplace_back(size_of(key_of(verb, round, r, 0), large));
+      in.emplace_back(size_of(key_of(operation, round, r, 0), large));
   }
   Bytes mine;
   Messages in;
@@ -96,14 +99,14 @@ std::uint64_t exercise(Group& group, int rounds, std::size_t large) {
     // Three that overlap, and one that does not in the middle of them.
     AllToAll a(group, 3, round, fixed), c(group, 6, round, fixed);
     AllGather b(group, 4, round, fixed), between(group, 5, round, fixed);
-    const auto verb_a = group.begin_all_to_all(sent(a.out), received(a.in));
-    const auto verb_b = group.begin_all_gather(b.mine, received(b.in));
+    const auto operation_a = group.begin_all_to_all(sent(a.out), received(a.in));
+    const auto operation_b = group.begin_all_gather(b.mine, received(b.in));
     group.all_gather(between.mine, received(between.in));
-    const auto verb_c = group.begin_all_to_all(sent(c.out), received(c.in));
-    verb_a->finish();
+    const auto operation_c = group.begin_all_to_all(sent(c.out), received(c.in));
+    operation_a->finish();
     std::ranges::for_each(a.in, add);
-    verb_b->finish();
-    verb_c->finish();
+    operation_b->finish();
+    operation_c->finish();
     for (const Messages* messages : {&b.in, &between.in, &c.in})
       std::ranges::for_each(*messages, add);
   }

@@ -1,4 +1,4 @@
-// Every verb with random bytes, and a hash of all that a rank received: the same over any
+// Every operation with random bytes, and a hash of all that a rank received: the same over any
 // transport.
 #pragma once
 

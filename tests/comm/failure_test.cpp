@@ -64,7 +64,7 @@ TEST(Stopped, RanksThatAllStopForLongerThanASilenceGoOn) {
 }
 
 // It lives and answers, but its main thread does not come.
-TEST(Failure, ARankThatDoesNotComeToAVerbIsNamed) {
+TEST(Failure, ARankThatDoesNotComeToAnOperationIsNamed) {
   Ranks ranks("stuck", 3, {"deadline=5", "odd=1"});
   for (const int r : {0, 2}) {
     const Ended ended = ranks[r].wait();
@@ -99,7 +99,7 @@ TEST(Failure, TheFirstReasonReachesAllRanks) {
 }
 
 TEST(Failure, AGroupThatAnErrorEndsStopsTheOthers) {
-  for (const char* scenario : {"throw", "drop"}) {  // drop: while a verb is under way
+  for (const char* scenario : {"throw", "drop"}) {  // drop: while an operation is under way
     SCOPED_TRACE(scenario);
     const auto ended = Ranks(scenario, 3, {"odd=1"}).wait();
     EXPECT_EQ(ended[1].code, 7);
@@ -123,7 +123,7 @@ TEST(Failure, ARankOutOfStepIsNamed) {
                                   HasSubstr(unusual + " bytes"), HasSubstr("rank 1 on " + host())));
     }
   }
-  for (const Ended& rank : Ranks("verb", 3).wait()) {
+  for (const Ended& rank : Ranks("operation", 3).wait()) {
     EXPECT_EQ(rank.code, 6);
     EXPECT_THAT(rank.err, AllOf(HasSubstr("out of step"), HasSubstr("barrier"),
                                 HasSubstr("all_gather with 9 bytes")));
@@ -132,14 +132,14 @@ TEST(Failure, ARankOutOfStepIsNamed) {
 
 TEST(Failure, AnImpostorOnTheConnectionsForDataIsNamed) {
   for (const char* impostor : {"impostor=pair with", "impostor=transport"})
-    for (const Ended& rank : Ranks("verbs", 3, {}, {{}, {impostor}, {}}).wait()) {
+    for (const Ended& rank : Ranks("operations", 3, {}, {{}, {impostor}, {}}).wait()) {
       EXPECT_EQ(rank.code, 6);
       EXPECT_THAT(rank.err, AllOf(HasSubstr("run's secret"), HasSubstr("rank 1 on " + host())));
     }
 }
 
 TEST(Failure, AMissingPlugInIsNamed) {
-  for (const Ended& rank : Ranks("verbs", 2, {"transport=pigeon"}).wait()) {
+  for (const Ended& rank : Ranks("operations", 2, {"transport=pigeon"}).wait()) {
     EXPECT_NE(rank.code, 0);
     EXPECT_THAT(rank.err, HasSubstr("liblockstep_pigeon.so"));
   }

@@ -136,8 +136,9 @@ TEST(GlooPlugIn, IsInterruptedWhileItsThreadHasAnError) {
   });
 }
 
-// A verb's first write tells that the connection is dead, while another rank's message arrives.
-TEST(GlooPlugIn, FindsAConnectionDeadWhileItBeginsAVerb) {
+// An operation's first write tells that the connection is dead, while another rank's message
+// arrives.
+TEST(GlooPlugIn, FindsAConnectionDeadWhileItBeginsAnOperation) {
   expect_to_end([] {
     auto all = ranks(3);
     Bytes sent(10), others(10), awaited(10);

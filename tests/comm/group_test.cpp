@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <mutex>
-
 #include "exercise.h"
 #include "processes.h"
 #include "support/local_ranks.h"
@@ -24,7 +22,7 @@ std::vector<std::string> by_threads(int world, std::size_t large) {
 void expect_same_as_threads(int world, const std::vector<std::string>& settings, std::size_t large,
                             const std::string& program = "comm_rank") {
   const auto wanted = by_threads(world, large);
-  const auto ended = Ranks("verbs", world, settings, {}, program).wait();
+  const auto ended = Ranks("operations", world, settings, {}, program).wait();
   for (std::size_t r = 0; r < ended.size(); ++r) {
     EXPECT_EQ(ended[r].code, 0) << "rank " << r << ": " << ended[r].err;
     EXPECT_EQ(ended[r].out, wanted[r]) << "rank " << r;
@@ -34,7 +32,7 @@ void expect_same_as_threads(int world, const std::vector<std::string>& settings,
 class Gloo : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(World, Gloo, testing::Range(1, 6));
 
-TEST_P(Gloo, EveryVerbDeliversWhatThreadsDeliver) {
+TEST_P(Gloo, EveryOperationDeliversWhatThreadsDeliver) {
   expect_same_as_threads(GetParam(), {"deadline=60"}, 70000);
 }
 

@@ -9,7 +9,7 @@
 namespace lockstep::comm {
 namespace {
 
-// Breaks in each verb's rest, after rank 1's opening has come.
+// Breaks in each operation's rest, after rank 1's opening has come.
 class Breaking final : public Transport {
  public:
   explicit Breaking(Bytes opening) : opening_(std::move(opening)) {}
@@ -51,7 +51,7 @@ std::string error_of_gather(const Bytes& opening) {
 
 Bytes opening_of(std::uint64_t size, char kind) {
   Bytes opening;
-  put_u64_le(opening, 1);  // the verb's number
+  put_u64_le(opening, 1);  // the operation's number
   put_u64_le(opening, size);
   opening.push_back(static_cast<std::byte>(kind));
   return opening;

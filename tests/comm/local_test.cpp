@@ -93,9 +93,9 @@ TEST(Local, AbortReleasesAllRanksWithTheFirstReason) {
       group.abort({Code::kEnvironment, "disk of rank 2 is full"});
       group.abort({Code::kEnvironment, "a later reason"});
     }
-    for (int verb = 0; verb < 3; ++verb) {  // pending and later verbs
+    for (int operation = 0; operation < 3; ++operation) {  // pending and later operations
       try {
-        if (verb == 1) {
+        if (operation == 1) {
           Bytes buffer(4);
           group.broadcast(Rank(0), buffer);
         } else {
@@ -181,7 +181,7 @@ TEST(Local, BuffersStayWhileOthersReadThemThoughSomebodyAborts) {
         });
         try {
           group.all_to_all(std::vector<ByteView>{{}, sent}, std::vector<MutableByteView>(2));
-        } catch (const Error&) {  // before or behind the verb: never in the middle
+        } catch (const Error&) {  // before or behind the operation: never in the middle
         }
         std::fill(sent.begin(), sent.end(), std::byte(2));
       });
@@ -200,10 +200,8 @@ class Disk final : public File {
     if (lines_.size() == room_) throw Error(Code::kEnvironment, "no space is left");
     lines_.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
-  void write_at(std::uint64_t, ByteView) override {}
   std::size_t read_at(std::uint64_t, MutableByteView) override { return 0; }
   std::uint64_t size() override { return 0; }
-  void truncate(std::uint64_t) override {}
   void sync() override {}
   bool is_at(const std::filesystem::path&) override { return true; }
 

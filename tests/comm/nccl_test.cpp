@@ -20,7 +20,7 @@ Ranks over_nccl(const std::string& scenario, int world, std::vector<std::string>
 }
 
 TEST(Nccl, MovesTheBytesThatGlooMoves) {
-  std::vector<Ended> nccl = over_nccl("verbs", 2).wait(), gloo = Ranks("verbs", 2).wait();
+  std::vector<Ended> nccl = over_nccl("operations", 2).wait(), gloo = Ranks("operations", 2).wait();
   for (std::size_t r = 0; r < 2; ++r) {
     EXPECT_EQ(nccl[r].code, 0) << nccl[r].err;
     EXPECT_EQ(nccl[r].out, gloo[r].out);
@@ -31,8 +31,8 @@ TEST(Nccl, MovesTheBytesThatGlooMoves) {
 TEST(Nccl, MovesWhatIsLargerThanItsBuffer) {
   const std::size_t taken = (std::size_t{4} << 30) - (std::size_t{17} << 20);
   const std::string little = "env=LOCKSTEP_NCCL_BUFFERS:" + std::to_string(taken);
-  std::vector<Ended> nccl = over_nccl("verbs", 2, {"large=1", little}).wait(),
-                     gloo = Ranks("verbs", 2, {"large=1"}).wait();
+  std::vector<Ended> nccl = over_nccl("operations", 2, {"large=1", little}).wait(),
+                     gloo = Ranks("operations", 2, {"large=1"}).wait();
   for (std::size_t r = 0; r < 2; ++r) {
     EXPECT_EQ(nccl[r].code, 0) << nccl[r].err;
     EXPECT_EQ(nccl[r].out, gloo[r].out);
@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(Blows, NcclStruck,
                          testing::Values(Blow{"barriers", 1, SIGKILL}, Blow{"large", 0, SIGKILL},
                                          Blow{"large", 1, SIGSTOP}));
 
-TEST(Nccl, ARankThatDoesNotComeToAVerbIsNamed) {
+TEST(Nccl, ARankThatDoesNotComeToAnOperationIsNamed) {
   const Ended ended = over_nccl("stuck", 2, {"deadline=4", "odd=1"})[0].wait();
   EXPECT_EQ(ended.code, 6);
   EXPECT_THAT(ended.err,
@@ -73,8 +73,9 @@ TEST(Nccl, ASendThatFailsIsTold) {
   for (const Ended& rank :
        over_nccl("barriers", 2, {}, {{}, {"env=LOCKSTEP_NCCL_LOST:20"}}).wait()) {
     EXPECT_EQ(rank.code, 6);
-    EXPECT_THAT(rank.err, AllOf(HasSubstr("barrier (verb "), HasSubstr("remote process exited"),
-                                HasSubstr("(NCCL's last warning: said by the stand-in for NCCL)")));
+    EXPECT_THAT(rank.err,
+                AllOf(HasSubstr("barrier (operation "), HasSubstr("remote process exited"),
+                      HasSubstr("(NCCL's last warning: said by the stand-in for NCCL)")));
   }
 }
 
@@ -84,7 +85,8 @@ TEST(Nccl, AnAbortThatNeverEndsKeepsNoRank) {
       over_nccl("barriers", 2, {}, {{}, {"env=LOCKSTEP_NCCL_LOST:20", "env=LOCKSTEP_NCCL_STUCK:1"}})
           .wait();
   for (const Ended& rank : ended) EXPECT_EQ(rank.code, 6);
-  EXPECT_THAT(ended[1].err, AllOf(HasSubstr("barrier (verb "), HasSubstr("remote process exited")));
+  EXPECT_THAT(ended[1].err,
+              AllOf(HasSubstr("barrier (operation "), HasSubstr("remote process exited")));
 }
 
 // CUDA keeps the thread that waits for NCCL, behind another one that waits for the GPU.
@@ -120,7 +122,7 @@ TEST(Nccl, ARankWhoseLookNeverEndsGivesUpTheOther) {
 
 // NCCL's last call waits for the host's other ranks, one of which may have stopped in its own.
 TEST(Nccl, ARankThatNeverEndsKeepsNoOther) {
-  Ranks ranks = over_nccl("verbs", 2, {"handshake=2"}, {{}, {"env=LOCKSTEP_NCCL_STAYS:1"}});
+  Ranks ranks = over_nccl("operations", 2, {"handshake=2"}, {{}, {"env=LOCKSTEP_NCCL_STAYS:1"}});
   const Ended ended = ranks[0].wait();
   EXPECT_EQ(ended.code, 0) << ended.err;
   ranks[1].signal(SIGKILL);
@@ -135,7 +137,7 @@ TEST(Nccl, ARankOutOfStepIsNamed) {
 }
 
 TEST(Nccl, AGroupThatAnErrorEndsStopsTheOthers) {
-  for (const char* scenario : {"throw", "drop"}) {  // drop: while a verb is under way
+  for (const char* scenario : {"throw", "drop"}) {  // drop: while an operation is under way
     const std::vector<Ended> ended = over_nccl(scenario, 2, {"odd=1"}).wait();
     EXPECT_EQ(ended[1].code, 7);
     EXPECT_EQ(ended[0].code, 6);
@@ -145,19 +147,19 @@ TEST(Nccl, AGroupThatAnErrorEndsStopsTheOthers) {
 
 TEST(Nccl, VersionsThatDifferAreToldBeforeRanksConnect) {
   const std::vector<Ended> ended =
-      over_nccl("verbs", 2, {}, {{}, {"env=LOCKSTEP_NCCL_VERSION:22005"}}).wait();
+      over_nccl("operations", 2, {}, {{}, {"env=LOCKSTEP_NCCL_VERSION:22005"}}).wait();
   for (const Ended& rank : ended) {
     EXPECT_EQ(rank.code, 6);
     EXPECT_THAT(rank.err, AllOf(HasSubstr("NCCL 2.20.5 and a driver of CUDA "),
                                 HasSubstr("all ranks need the same")));
   }
   for (const Ended& rank :
-       over_nccl("verbs", 2, {}, {{}, {"env=LOCKSTEP_PTX_DRIVER:13080"}}).wait())
+       over_nccl("operations", 2, {}, {{}, {"env=LOCKSTEP_PTX_DRIVER:13080"}}).wait())
     EXPECT_THAT(rank.err, HasSubstr("and a driver of CUDA 13.8"));
 }
 
 TEST(Nccl, AnEnvironmentThatTakesDeadlinesAwayIsTold) {
-  for (const Ended& rank : over_nccl("verbs", 2, {"env=NCCL_COMM_BLOCKING:1"}).wait()) {
+  for (const Ended& rank : over_nccl("operations", 2, {"env=NCCL_COMM_BLOCKING:1"}).wait()) {
     EXPECT_EQ(rank.code, 4);
     EXPECT_THAT(rank.err,
                 HasSubstr("NCCL_COMM_BLOCKING=1 would take away all deadlines: unset it"));
@@ -166,14 +168,14 @@ TEST(Nccl, AnEnvironmentThatTakesDeadlinesAwayIsTold) {
 
 // The stand-in for CUDA has two GPUs.
 TEST(Nccl, RanksOnOneGpuAreTold) {
-  for (const Ended& rank : over_nccl("verbs", 3).wait()) {
+  for (const Ended& rank : over_nccl("operations", 3).wait()) {
     EXPECT_EQ(rank.code, 6);
     EXPECT_THAT(rank.err, AllOf(HasSubstr("are on one GPU, and NCCL needs one a rank"),
                                 HasSubstr("LOCKSTEP_TRANSPORT=gloo")));
   }
 }
 
-// A verb has its bytes in GPUs' memory on all ranks or on none.
+// An operation has its bytes in GPUs' memory on all ranks or on none.
 TEST(Nccl, TakesGpusMemoryWhereAllRanksComputeThere) {
   for (const Ended& rank : over_nccl("memory", 2, {}, {{"gpu=1"}, {"gpu=0"}}).wait())
     EXPECT_EQ(rank.out, "GPUs'\n") << rank.err;
@@ -183,7 +185,7 @@ TEST(Nccl, TakesGpusMemoryWhereAllRanksComputeThere) {
 }
 
 TEST(Nccl, AnImpostorIsNamed) {
-  for (const Ended& rank : over_nccl("verbs", 2, {}, {{}, {"impostor=transport"}}).wait()) {
+  for (const Ended& rank : over_nccl("operations", 2, {}, {{}, {"impostor=transport"}}).wait()) {
     EXPECT_EQ(rank.code, 6);
     EXPECT_THAT(rank.err, AllOf(HasSubstr("run's secret"), HasSubstr("rank 1 on ")));
   }

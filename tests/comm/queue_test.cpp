@@ -1,4 +1,4 @@
-// A rank's line of verbs: in order, beside the rank, errors where they are waited for.
+// A rank's line of operations: in order, beside the rank, errors where they are waited for.
 #include "lockstep/comm/queue.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(Queue, CarriesOutVerbsAndJobsInTheOrderInWhichTheyWereGiven) {
+TEST(Queue, CarriesOutOperationsAndJobsInTheOrderInWhichTheyWereGiven) {
   run_local(3, [](Group& inner) {
     Queue group(inner);
     std::vector<int> order;
@@ -31,7 +31,7 @@ TEST(Queue, CarriesOutVerbsAndJobsInTheOrderInWhichTheyWereGiven) {
         order.push_back(job);
       }));
       if (job % 5 != 4) continue;
-      for (const auto& theirs : gather(group, std::vector{100 + job}))  // a verb, in its turn
+      for (const auto& theirs : gather(group, std::vector{100 + job}))  // an operation, in its turn
         EXPECT_EQ(theirs[0], 100 + job);
       EXPECT_EQ(order.size(), static_cast<std::size_t>(job) + 1);
     }

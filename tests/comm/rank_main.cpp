@@ -6,7 +6,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -62,7 +61,7 @@ void out_of_step(Group& group, const std::string& how, std::size_t usual, std::s
 
 void play(Group& group, const std::string& scenario, Settings& settings) {
   const bool odd = settings["odd"] == settings["rank"];
-  if (scenario == "verbs") {
+  if (scenario == "operations") {
     std::cout << exercise(group, 20, settings["large"].empty() ? 70000 : 10 << 20) << "\n";
   } else if (scenario == "bench") {
     bench(group);
@@ -98,10 +97,11 @@ void play(Group& group, const std::string& scenario, Settings& settings) {
     for (;;) group.barrier();
   } else if (scenario == "drop") {
     std::vector<Bytes> out(static_cast<std::size_t>(group.size()), Bytes(10 << 20)), in = out;
-    const auto verb = group.begin_all_to_all(std::vector<ByteView>(out.begin(), out.end()),
-                                             std::vector<MutableByteView>(in.begin(), in.end()));
+    const auto operation =
+        group.begin_all_to_all(std::vector<ByteView>(out.begin(), out.end()),
+                               std::vector<MutableByteView>(in.begin(), in.end()));
     if (odd) throw Error(Code::kDiverged, "the loss is NaN");
-    verb->finish();
+    operation->finish();
     for (;;) group.barrier();
   } else {
     const auto bytes = [&](const char* name) {

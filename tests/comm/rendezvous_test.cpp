@@ -1,4 +1,4 @@
-// What can go wrong before the first verb, each with its message.
+// What can go wrong before the first operation, each with its message.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 
 std::vector<std::string> rank_of(int rank, int world, int port,
                                  const std::vector<std::string>& more = {}) {
-  std::vector<std::string> arguments{"verbs", "rank=" + std::to_string(rank),
+  std::vector<std::string> arguments{"operations", "rank=" + std::to_string(rank),
                                      "world=" + std::to_string(world), "secret=s",
                                      "port=" + std::to_string(port)};
   arguments.insert(arguments.end(), more.begin(), more.end());
@@ -238,7 +238,7 @@ TEST(Rendezvous, WhoWaitsInVainIsToldSo) {
 }
 
 TEST(Rendezvous, AWrongSecret) {
-  const auto ended = Ranks("verbs", 2, {"deadline=6"}, {{}, {"secret=other"}}).wait();
+  const auto ended = Ranks("operations", 2, {"deadline=6"}, {{}, {"secret=other"}}).wait();
   expect_all({ended[0]}, {"rank 1 of 2 did not come", "1 connection(s) dropped", "rank 1"});
   expect_all({ended[1]}, {"rank 1", "does not know this run's secret", "LOCKSTEP_SECRET_FILE"});
 }
@@ -267,22 +267,23 @@ TEST(Rendezvous, NobodyCanKnockLater) {
 }
 
 TEST(Rendezvous, WorldsThatDiffer) {
-  const auto ended = Ranks("verbs", 3, {"deadline=20"}, {{}, {"world=4"}, {}}).wait();
+  const auto ended = Ranks("operations", 3, {"deadline=20"}, {{}, {"world=4"}, {}}).wait();
   expect_all(ended, {"sizes of the world differ", "rank 1", "one of 4", "one of 3"});
 }
 
 TEST(Rendezvous, TwoOfOneRank) {
-  const auto ended = Ranks("verbs", 3, {"deadline=20"}, {{}, {}, {"rank=1"}}).wait();
+  const auto ended = Ranks("operations", 3, {"deadline=20"}, {{}, {}, {"rank=1"}}).wait();
   expect_all(ended, {"two processes say they are rank 1"});
 }
 
 TEST(Rendezvous, ARankBeyondTheWorld) {
-  const auto ended = Ranks("verbs", 2, {"deadline=20"}, {{}, {"rank=9223372036854775807"}}).wait();
+  const auto ended =
+      Ranks("operations", 2, {"deadline=20"}, {{}, {"rank=9223372036854775807"}}).wait();
   expect_all(ended, {"rank 9223372036854775807", "beyond a world of 2"});
 }
 
 TEST(Rendezvous, CredentialsThatDifferStopAllRanks) {
-  const auto ended = Ranks("verbs", 3, {"agree=data:d1"},
+  const auto ended = Ranks("operations", 3, {"agree=data:d1"},
                            {{"agree=recipe:aaa"}, {"agree=recipe:aaa"}, {"agree=recipe:bbb"}})
                          .wait();
   expect_all(ended, {"recipe: rank 0 on ", "has 'aaa'", "rank 2 on ", "has 'bbb'"});
@@ -290,7 +291,7 @@ TEST(Rendezvous, CredentialsThatDifferStopAllRanks) {
 }
 
 TEST(Rendezvous, CredentialsToReportAreReported) {
-  const auto ended = Ranks("verbs", 2, {}, {{"report=CPU:one"}, {"report=CPU:two"}}).wait();
+  const auto ended = Ranks("operations", 2, {}, {{"report=CPU:one"}, {"report=CPU:two"}}).wait();
   for (const Ended& rank : ended) EXPECT_EQ(rank.code, 0) << rank.err;
   EXPECT_THAT(ended[0].err, AllOf(HasSubstr("CPU"), HasSubstr("'one'"), HasSubstr("'two'")));
 }

@@ -66,10 +66,10 @@ void add_sampler(Json& cases, const Sampling& s) {
                                                       : objective::ancestral_steps(*process);
   for (const objective::SamplerStep& step : steps) {
     t.push_back(step.t);
-    p.push_back(step.x0.of_first);
-    q.push_back(step.x0.of_second);
-    g.push_back(step.next.of_first);
-    h.push_back(step.next.of_second);
+    p.push_back(step.x0.a);
+    q.push_back(step.x0.b);
+    g.push_back(step.next.a);
+    h.push_back(step.next.b);
     n.push_back(step.noise);
   }
   c.output("t", t);
@@ -109,14 +109,14 @@ void add_edm_levels(Json& cases, const std::string& what, std::int64_t seed,
       numerics::stream(static_cast<std::uint64_t>(seed), "edm/timestep");
   Floats s, told, a, b, of_noise, of_sample;
   for (std::int64_t draw = 0; draw < draws; ++draw) {
-    s.push_back(process->drawn(stream, static_cast<std::uint64_t>(draw)));
-    told.push_back(process->told(s.back()));
-    const objective::Combination input = process->mix(s.back());
-    a.push_back(input.of_first);
-    b.push_back(input.of_second);
-    const objective::Combination target = process->target(s.back()).value();
-    of_noise.push_back(target.of_first);
-    of_sample.push_back(target.of_second);
+    s.push_back(process->sample_time(stream, static_cast<std::uint64_t>(draw)));
+    told.push_back(process->time_input(s.back()));
+    const objective::LinearCombination input = process->noising(s.back());
+    a.push_back(input.a);
+    b.push_back(input.b);
+    const objective::LinearCombination target = process->target(s.back()).value();
+    of_noise.push_back(target.a);
+    of_sample.push_back(target.b);
   }
   c.output("s", s);
   c.output("told", told);
@@ -140,11 +140,11 @@ void add_edm_steps(Json& cases, const std::string& what, std::int64_t steps,
   for (std::size_t i = 0; i + 1 < times.size(); ++i) {
     const auto t = static_cast<objective::Time>(times[i]);
     h.push_back(static_cast<float>(times[i + 1] - times[i]));
-    told.push_back(process->told(t));
-    scale.push_back(process->scale(t));
-    const objective::Combination slope = process->velocity(t);
-    p.push_back(slope.of_first);
-    q.push_back(slope.of_second);
+    told.push_back(process->time_input(t));
+    scale.push_back(process->input_scale(t));
+    const objective::LinearCombination slope = process->velocity(t);
+    p.push_back(slope.a);
+    q.push_back(slope.b);
   }
   c.output("s", times);
   c.output("h", h);

@@ -4,7 +4,6 @@
 #include <rapidcheck/gtest.h>
 
 #include <atomic>
-#include <stdexcept>
 
 #include "lockstep/data/images.h"
 #include "lockstep/data/prefetch.h"

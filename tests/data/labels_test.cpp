@@ -4,7 +4,6 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "lockstep/data/batch.h"
 #include "lockstep/data/idx.h"

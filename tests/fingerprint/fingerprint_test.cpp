@@ -26,7 +26,6 @@ TEST(SelfTest, IsTheSameOnEveryMachineWithEveryIsaAndThreadCount) {
         EXPECT_EQ(found[i].second.hex(), golden_kernels()[i].hash)
             << found[i].first << ", " << numerics::name(isa) << ", threads: " << threads;
       }
-      EXPECT_EQ(self_test(found), golden_self_test());
     }
   }
 }

@@ -1,5 +1,8 @@
 // HDF5 images, as checkpoints are opened. What is accepted is, but for the tensors' bytes, what
 // would be written for its contents, and no tensor lies outside or over another.
+#include <algorithm>
+#include <optional>
+
 #include "fuzz/target.h"
 #include "lockstep/hdf5/reader.h"
 

@@ -18,7 +18,7 @@ std::string gpu_identity(const std::string&, int) {
 OpenDevice open_device(const std::string&, int threads, int, double) {
   testing::far::name_faults();
   static const numerics::Gpu gpu = test::gpu::open_gpu(1);
-  return {gpu.kernels->another(threads), ops::gpu_tensors(gpu.memory)};
+  return {gpu.kernels->clone(threads), ops::gpu_tensors(gpu.memory)};
 }
 
 void require_device(const std::string&) {}

@@ -69,7 +69,7 @@ std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed, std::optional<int
   const int cut_for = multiprocessors.value_or(seed % 2 == 0 ? few(seed) : 0);
   const numerics::Gpu*& gpu = opened[cut_for];
   if (gpu == nullptr) gpu = new numerics::Gpu(numerics::open_gpu(0, 1, kPatience, cut_for));
-  return gpu->kernels->another();
+  return gpu->kernels->clone();
 }
 
 numerics::Gpu open_gpu(std::uint64_t, std::optional<int> multiprocessors) {

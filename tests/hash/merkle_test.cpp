@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <algorithm>
-
 namespace lockstep::hash {
 namespace {
 
@@ -68,14 +66,6 @@ RC_GTEST_PROP(Merkle, ChangesWithAnyByteAndAnyLength, ()) {
   Bytes longer = pattern(size);
   longer.push_back(std::byte{0});
   RC_ASSERT(tree_digest(longer) != root);
-}
-
-TEST(Merkle, DoesNotDependOnTheLoop) {
-  const Bytes bytes = pattern(7 * kBlockBytes + 1);
-  const ParallelLoop backwards = [](std::size_t n, const std::function<void(std::size_t)>& body) {
-    for (std::size_t i = n; i > 0; --i) body(i - 1);
-  };
-  EXPECT_EQ(tree_digest(bytes, backwards), tree_digest(bytes));
 }
 
 }  // namespace

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <optional>
-
 #include "lockstep/core/error.h"
 #include "support/some_keys.h"
 

@@ -67,10 +67,6 @@ class FullDisk final : public FileSystem {
  private:
   struct FullFile final : File {
     FullFile(FullDisk& owner, std::unique_ptr<File> real) : disk(owner), file(std::move(real)) {}
-    void write_at(std::uint64_t offset, ByteView bytes) override {
-      disk.count();
-      file->write_at(offset, bytes);
-    }
     void append(ByteView bytes) override {
       disk.count();
       file->append(bytes);
@@ -79,7 +75,6 @@ class FullDisk final : public FileSystem {
       return file->read_at(offset, into);
     }
     std::uint64_t size() override { return file->size(); }
-    void truncate(std::uint64_t size) override { file->truncate(size); }
     void sync() override {
       disk.count();
       file->sync();

@@ -15,7 +15,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
-#include <string>
 
 #include "hdf5/some_file.h"
 #include "lockstep/core/error.h"

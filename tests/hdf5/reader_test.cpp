@@ -5,7 +5,6 @@
 #include <hdf5.h>
 #include <rapidcheck/gtest.h>
 
-#include <algorithm>
 #include <functional>
 
 #include "hdf5/some_file.h"

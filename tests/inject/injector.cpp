@@ -1,7 +1,6 @@
 #include "inject/injector.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <map>
 #include <mutex>
@@ -77,7 +76,7 @@ std::uint64_t counted(Place place, std::int64_t rank) {
   return passed[{place, rank}];
 }
 
-void strike(Place place, const comm::Group& group, float* floats, std::int64_t count) {
+void inject_fault(Place place, const comm::Group& group, float* floats, std::int64_t count) {
   if (count == 0) return;
   const std::scoped_lock lock(mutex);
   const std::int64_t rank = group.rank().value;

@@ -66,7 +66,7 @@ struct Case {
   int run_on_gpu(const std::vector<std::vector<Floats>>& expected, int changed) const {
     std::atomic<int> messages = 0;
     comm::run_local(plan.partition().world(), [&](comm::Group& inner) {
-      const auto kernels = one_gpu().gpu.kernels->another(1);
+      const auto kernels = one_gpu().gpu.kernels->clone(1);
       const ops::DeviceScope here(*kernels, one_gpu().tensors);
       testing::OverDevice group(inner);
       if (group.rank() == Rank(0)) group.change(changed);

@@ -77,7 +77,7 @@ void exchange_in_every_launch(bool in_gpu_memory) {
       for (const std::uint64_t number : kSteps) all.step(queue, number);
       return;
     }
-    const auto kernels = one_gpu().gpu.kernels->another(1);
+    const auto kernels = one_gpu().gpu.kernels->clone(1);
     const ops::DeviceScope here(*kernels, one_gpu().tensors);
     std::vector<Tensor> sums;
     const auto captured = kernels->capture([&] { sums = all.step(queue, 0); });
@@ -107,7 +107,7 @@ void takes_what_is_planned(int world, Kept which) {
   comm::run_local(world, [&](comm::Group& inner) {
     const bool first = inner.rank() == Rank(0);
     numerics::Cpu cpu;
-    const auto kernels = one_gpu().gpu.kernels->another(1);
+    const auto kernels = one_gpu().gpu.kernels->clone(1);
     const ops::DeviceScope here(first ? *kernels : cpu, first ? one_gpu().tensors : at::kCPU);
     testing::OverDevice group(inner);
     std::vector<Outbox::Expected> expected;
@@ -160,14 +160,15 @@ class Watched final : public comm::Group {
                   comm::Memory memory) override {
     inner_.all_gather(mine, from, memory);
   }
-  std::unique_ptr<comm::Verb> begin_all_to_all(std::span<const ByteView> to,
-                                               std::span<const MutableByteView> from,
-                                               comm::Memory memory) override {
+  std::unique_ptr<comm::Operation> begin_all_to_all(std::span<const ByteView> to,
+                                                    std::span<const MutableByteView> from,
+                                                    comm::Memory memory) override {
     before_();
     return inner_.begin_all_to_all(to, from, memory);
   }
-  std::unique_ptr<comm::Verb> begin_all_gather(ByteView mine, std::span<const MutableByteView> from,
-                                               comm::Memory memory) override {
+  std::unique_ptr<comm::Operation> begin_all_gather(ByteView mine,
+                                                    std::span<const MutableByteView> from,
+                                                    comm::Memory memory) override {
     before_();
     return inner_.begin_all_gather(mine, from, memory);
   }
@@ -192,7 +193,7 @@ TEST(GpuOutbox, GraphsAreLaunchedWhileABucketIsOnItsWay) {
       all.step(inner, 1);
       return;
     }
-    const auto kernels = one_gpu().gpu.kernels->another(1);
+    const auto kernels = one_gpu().gpu.kernels->clone(1);
     const ops::DeviceScope here(*kernels, one_gpu().tensors);
     std::atomic<std::int64_t> launches = 0;
     Watched watched(inner, [&] { wait_for_launches(launches); });
@@ -214,7 +215,7 @@ TEST(GpuOutbox, ALaunchNamesWhatArrivedOtherwise) {
         for (int i = 0; i < 2; ++i) all.step(queue, 1);
         return;
       }
-      const auto kernels = one_gpu().gpu.kernels->another(1);
+      const auto kernels = one_gpu().gpu.kernels->clone(1);
       const ops::DeviceScope here(*kernels, one_gpu().tensors);
       const auto captured = kernels->capture([&] { all.step(queue, 0); });
       captured->launch(10);
@@ -245,7 +246,7 @@ TEST(GpuOutbox, LeavesNoKernelBehindWhenItFails) {
   try {
     comm::run_local(2, [&](comm::Group& inner) {
       if (inner.rank() == Rank(1)) return put_all(inner);
-      const auto kernels = one_gpu().gpu.kernels->another(1);
+      const auto kernels = one_gpu().gpu.kernels->clone(1);
       const ops::DeviceScope here(*kernels, one_gpu().tensors);
       std::size_t sent = 0;
       Watched watched(inner, [&] {  // the last sums; those of another bucket are being copied

@@ -85,7 +85,7 @@ inline Tensor evaluated(Network& network, const Tensor& input, const Tensor& con
 inline std::vector<std::string> kinds() {
   std::vector<std::string> words;
   for (const NetworkKind& kind : networks())
-    if (kind.sort != Sort::kClassifier) words.emplace_back(kind.word);
+    if (kind.type != NetworkType::kClassifier) words.emplace_back(kind.word);
   return words;
 }
 

@@ -122,7 +122,7 @@ void fill(Tensor tensor, float value) {
 // the latent. So a generator without classes whose latent has the condition at its end gives the
 // same bits; a bias would come in between and is zero here.
 TEST(ConditionsOfGenerators, AreLikeMoreLatents) {
-  for (const std::string& kind : kinds_of(Sort::kGenerator)) {
+  for (const std::string& kind : kinds_of(NetworkType::kGenerator)) {
     const auto network = conditional(kind);
     const auto values = tensors_of(*network);
     const bool perceptron = kind == "mlp-generator";
@@ -176,7 +176,7 @@ void make_plain(const std::map<std::string, Tensor>& values, const std::string& 
 
 // The dot with a class's row is the output of a layer that has this row as its weight, and no bias.
 TEST(ConditionsOfDiscriminators, AddTheDotOfTheRowAndTheClass) {
-  for (const std::string& kind : kinds_of(Sort::kDiscriminator)) {
+  for (const std::string& kind : kinds_of(NetworkType::kDiscriminator)) {
     const auto network = conditional(kind);
     const auto values = tensors_of(*network);
     Tensor output = values.at("output.weight");

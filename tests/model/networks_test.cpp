@@ -14,18 +14,18 @@ TEST(Networks, EveryKindMakesANetworkOfItsSort) {
     o.kind = kind.word;
     const auto network = make_network(o, {32, 32, 3}, /*classes=*/10);
     const Network* made = network.get();
-    EXPECT_EQ(dynamic_cast<const Denoiser*>(made) != nullptr, kind.sort == Denoiser::kSort);
-    EXPECT_EQ(dynamic_cast<const Generator*>(made) != nullptr, kind.sort == Generator::kSort);
+    EXPECT_EQ(dynamic_cast<const Denoiser*>(made) != nullptr, kind.type == Denoiser::kType);
+    EXPECT_EQ(dynamic_cast<const Generator*>(made) != nullptr, kind.type == Generator::kType);
     EXPECT_EQ(dynamic_cast<const Discriminator*>(made) != nullptr,
-              kind.sort == Discriminator::kSort);
-    EXPECT_EQ(dynamic_cast<const Classifier*>(made) != nullptr, kind.sort == Classifier::kSort);
+              kind.type == Discriminator::kType);
+    EXPECT_EQ(dynamic_cast<const Classifier*>(made) != nullptr, kind.type == Classifier::kType);
   }
-  EXPECT_EQ(listed(kinds_of(Sort::kDenoiser)), "unet or dit");
-  EXPECT_EQ(listed(kinds_of(Sort::kGenerator)),
+  EXPECT_EQ(listed(kinds_of(NetworkType::kDenoiser)), "unet or dit");
+  EXPECT_EQ(listed(kinds_of(NetworkType::kGenerator)),
             "mlp-generator, dcgan-generator or sngan-generator");
-  EXPECT_EQ(listed(kinds_of(Sort::kDiscriminator)),
+  EXPECT_EQ(listed(kinds_of(NetworkType::kDiscriminator)),
             "mlp-discriminator, dcgan-discriminator or sngan-discriminator");
-  EXPECT_EQ(listed(kinds_of(Sort::kClassifier)), "cnn");
+  EXPECT_EQ(listed(kinds_of(NetworkType::kClassifier)), "cnn");
 }
 
 TEST(Networks, AnUnknownKindIsAUsageErrorThatListsThem) {

@@ -246,11 +246,11 @@ TEST(Layers, AreLookedAtEverySoManyStepsAndNeverUnlessAsked) {
   EXPECT_TRUE(Monitor(options).layers_due(Step(10)));
 }
 
-TEST(Layers, AreDeadAfterSoManyLooksInARowWithoutAGradientAndThatIsSaidOnce) {
+TEST(Layers, AreDeadAfterSoManyChecksInARowWithoutAGradientAndThatIsSaidOnce) {
   EXPECT_TRUE(looked_at_layer({}, {0, 0, 1, 0, 0, 1}).empty());
   EXPECT_THAT(
       looked_at_layer({}, {1, 0, 0, 0, 0, 0}),
-      ElementsAre("step 4: layers: model/param/in.weight: its gradient is 0 at 3 looks in a "
+      ElementsAre("step 4: layers: model/param/in.weight: its gradient is 0 in 3 checks in a "
                   "row"));
   Options options;
   options.layers_dead = 1;
@@ -260,11 +260,11 @@ TEST(Layers, AreDeadAfterSoManyLooksInARowWithoutAGradientAndThatIsSaidOnce) {
 TEST(Layers, ExplodeBeyondSoManyTimesTheMedianOfTheLooksBefore) {
   Options options;
   options.layers_growth = 10;
-  EXPECT_TRUE(looked_at_layer(options, {1, 1, 1, 11}).empty());  // too few looks before
+  EXPECT_TRUE(looked_at_layer(options, {1, 1, 1, 11}).empty());  // too few checks before
   EXPECT_TRUE(looked_at_layer(options, {1, 1, 1, 1, 10}).empty());
   EXPECT_THAT(looked_at_layer(options, {1, 2, 2, 9, 30}),
               ElementsAre("step 5: layers: model/param/in.weight: the norm of its gradient is 30, "
-                          "15.0 times the median of the looks before, beyond layers_growth = 10"));
+                          "15.0 times the median of the checks before, beyond layers_growth = 10"));
   options.layers_growth = 0;
   EXPECT_TRUE(looked_at_layer(options, {1, 1, 1, 1, 1e30F}).empty());
 }
@@ -310,11 +310,11 @@ std::vector<std::string> looked_at_operation(const Options& options,
   return lines;
 }
 
-TEST(Activations, OfADeadReluAreSaidOnceAfterSoManyLooksInARow) {
+TEST(Activations, OfADeadReluAreSaidOnceAfterSoManyChecksInARow) {
   EXPECT_TRUE(looked_at_operation({}, {0, 0, 1, 0, 0, 1}).empty());
   EXPECT_THAT(looked_at_operation({}, {1, 0, 0, 0, 0, 0}),
-              ElementsAre("step 4: layers: model/in/leaky_relu: its activations are all 0 at 3 "
-                          "looks in a row"));
+              ElementsAre("step 4: layers: model/in/leaky_relu: its activations are all 0 in 3 "
+                          "checks in a row"));
   Options options;
   options.layers_dead = 1;
   EXPECT_EQ(looked_at_operation(options, {0, 1, 0}).size(), 2U);
@@ -323,10 +323,10 @@ TEST(Activations, OfADeadReluAreSaidOnceAfterSoManyLooksInARow) {
 TEST(Activations, ExplodeLikeNormsUnlessTheyAreSmallInTheirNetwork) {
   Options options;
   options.layers_growth = 10;
-  EXPECT_TRUE(looked_at_operation(options, {1, 1, 1, 30}).empty());  // too few looks before
+  EXPECT_TRUE(looked_at_operation(options, {1, 1, 1, 30}).empty());  // too few checks before
   EXPECT_THAT(looked_at_operation(options, {1, 2, 2, 9, 30}),
               ElementsAre("step 5: layers: model/in/leaky_relu: the root mean square of its "
-                          "activations is 30, 15.0 times the median of the looks before, beyond "
+                          "activations is 30, 15.0 times the median of the checks before, beyond "
                           "layers_growth = 10"));
   EXPECT_TRUE(looked_at_operation(options, {0.1F, 0.1F, 0.1F, 0.1F, 1.9F}).empty());
   EXPECT_EQ(looked_at_operation(options, {0.1F, 0.1F, 0.1F, 0.1F, 2.1F}).size(), 1U);

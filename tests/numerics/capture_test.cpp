@@ -106,7 +106,7 @@ TEST(Capture, OtherDevicesAndThreadsAreCaptured) {
   const There out;
   device().fill(kFloats, 1, out);
   const auto captured = device().capture([&] {
-    const std::unique_ptr<Device> other = device().another();
+    const std::unique_ptr<Device> other = device().clone();
     std::jthread([&] { work(*other, 10, out); });
   });
   EXPECT_EQ(out.values(), std::vector<float>(kFloats, 1));
@@ -117,7 +117,7 @@ TEST(Capture, OtherDevicesAndThreadsAreCaptured) {
 // Between captured calls the host looks, and goes on from what it saw.
 TEST(Capture, WhatComesApartIsCalledInItsPlace) {
   const There out, seen;
-  const std::unique_ptr<Device> other = device().another();
+  const std::unique_ptr<Device> other = device().clone();
   std::vector<std::vector<float>> found;
   const auto look = [&] {
     found.push_back(out.values());
@@ -127,8 +127,8 @@ TEST(Capture, WhatComesApartIsCalledInItsPlace) {
     for (const std::uint64_t first : {10U, 20U, 30U, 40U}) {
       work(device(), first, out);
       // Whichever device it is of; and it does not matter that nothing was called in between.
-      other->apart(look);
-      if (first == 20) device().apart([&] { found.push_back(seen.values()); });
+      other->outside_graph(look);
+      if (first == 20) device().outside_graph([&] { found.push_back(seen.values()); });
     }
     device().binary(Binary::kAdd, kFloats, seen, seen, out);
   });
@@ -142,7 +142,7 @@ TEST(Capture, WhatComesApartIsCalledInItsPlace) {
     for (float& one : twice) one += one;
     EXPECT_EQ(out.values(), twice);
   }
-  other->apart(look);
+  other->outside_graph(look);
   EXPECT_EQ(found.size(), 1u) << "at once where nothing is captured";
 }
 
@@ -151,7 +151,7 @@ TEST(Capture, WhatACallThrowsEndsTheLaunch) {
   bool fails = true;
   const auto captured = device().capture([&] {
     work(device(), 10, out);
-    device().apart([&] {
+    device().outside_graph([&] {
       if (fails) throw std::runtime_error("no more");
     });
     work(device(), 20, out);
@@ -174,9 +174,9 @@ TEST(Capture, WhatACallHoldsStays) {
   auto captured = device().capture([&] {
     const auto held = std::make_shared<There>();
     work(device(), 10, *held);
-    device().apart([] {});
+    device().outside_graph([] {});
     work(device(), 20, out);
-    device().apart([held, to = static_cast<float*>(out)] {
+    device().outside_graph([held, to = static_cast<float*>(out)] {
       device().copy(kFloats * sizeof(float), *held, to);
     });
   });
@@ -190,7 +190,7 @@ TEST(Capture, WhatACallHoldsStays) {
   const auto fails = [&] {
     const auto held = std::make_shared<There>();
     work(device(), 10, *held);
-    device().apart([held] {});
+    device().outside_graph([held] {});
     throw std::runtime_error("no more");
   };
   EXPECT_THROW(device().capture(fails), std::runtime_error);

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <optional>
 
 #include "numerics/device.h"
 #include "numerics/matrix_testing.h"

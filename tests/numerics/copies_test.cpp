@@ -177,7 +177,7 @@ TEST(GpuCopies, ThatNobodyWantsGiveTheirMemoryBack) {
 // As LibTorch's allocator keeps it: here another order.
 TEST(GpuCopies, HaveWhatOthersKeepBeforeMemoryIsLacking) {
   constexpr std::size_t kMuch = 4 * kLong;
-  const Gpu others = memory().own_order();
+  const Gpu others = memory().own_stream();
   std::vector<void*> kept;
   for (auto bytes = static_cast<std::size_t>(*memory().left()); bytes >= kLong;) {
     try {

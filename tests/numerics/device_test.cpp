@@ -69,7 +69,7 @@ TEST(Cpu, AnotherHasItsInstructionSetAndAsManyThreadsAsAsked) {
   with_every_isa([] {
     const Cpu three(3, cpu().isa());
     for (const int threads : {1, 2}) {
-      const std::unique_ptr<Device> other = three.another(threads);
+      const std::unique_ptr<Device> other = three.clone(threads);
       EXPECT_EQ(other->host().isa(), three.isa());
       EXPECT_EQ(other->host().threads(), threads);
       EXPECT_EQ(static_cast<Device*>(&other->host()), other.get());
@@ -82,7 +82,7 @@ TEST(Cpu, AnotherComputesBesideTheFirst) {
   use_threads(3);
   const std::vector<float> x(70000, 2);
   std::vector<float> squares(x.size());
-  const std::unique_ptr<Device> other = cpu().another(2);
+  const std::unique_ptr<Device> other = cpu().clone(2);
   cpu().parallel_for(3, 1, [&](std::int64_t begin, std::int64_t) {
     if (begin != 0) return;
     other->unary(Unary::kSquare, static_cast<std::int64_t>(x.size()), x.data(), squares.data());
@@ -191,7 +191,7 @@ TEST(Idle, FindsAllFiniteAndHasAnotherIdleOne) {
   const std::vector<float> bad = {std::numeric_limits<float>::infinity()};
   EXPECT_EQ(idle.first_non_finite(std::vector<std::span<const float>>{bad, bad}), 2U);
   float out = 7;
-  idle.another(3)->fill(1, 1, &out);
+  idle.clone(3)->fill(1, 1, &out);
   EXPECT_EQ(out, 7.0f);
   EXPECT_EQ(idle.host().threads(), 1);
 }

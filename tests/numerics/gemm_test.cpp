@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "numerics/device.h"
 #include "numerics/matrix_testing.h"
 

@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <set>
-
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/philox.h"
 #include "numerics/device.h"

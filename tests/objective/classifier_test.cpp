@@ -1,5 +1,5 @@
 #include "lockstep/core/error.h"
-#include "lockstep/objective/right.h"
+#include "lockstep/objective/accuracy.h"
 #include "objective/differences.h"
 
 namespace lockstep::objective {
@@ -59,8 +59,8 @@ TEST(Classifier, BitsAreTheSameOnAnyNumberOfRanks) {
 
 TEST(Classifier, ARowIsRightWhereItsClassIsLargestAlone) {
   const Tensor condition = rows({1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 0}, 3);
-  EXPECT_EQ(classified_rightly(rows({3, 1, 2, 1, 3, 2, 3, 2, 1, 0, 5, -5}, 3), condition), 3);
-  EXPECT_EQ(classified_rightly(rows({3, 3, 2, 1, 1, 1, 0, 0, 0, 5, 5, 0}, 3), condition), 0);
+  EXPECT_EQ(count_correct(rows({3, 1, 2, 1, 3, 2, 3, 2, 1, 0, 5, -5}, 3), condition), 3);
+  EXPECT_EQ(count_correct(rows({3, 3, 2, 1, 1, 1, 0, 0, 0, 5, 5, 0}, 3), condition), 0);
 }
 
 TEST(Classifier, CountsWhatItClassifiesRightly) {

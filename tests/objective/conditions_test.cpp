@@ -182,8 +182,8 @@ TEST(LabelDropout, GivesTheSameBitsOnAnyNumberOfRanks) {
 }
 
 // The samples of a hand-made network, and what it was told.
-Tensor sampled(const Case& c, const std::shared_ptr<ByHand>& network, const Numbers& numbers) {
-  return c.bound({{"model", network}})->sample(numbers);
+Tensor sampled(const Case& c, const std::shared_ptr<ByHand>& network, const SampleRange& range) {
+  return c.bound({{"model", network}})->sample(range);
 }
 
 TEST(Guidance, IsTheFormulaOfEveryAnswer) {
@@ -193,21 +193,21 @@ TEST(Guidance, IsTheFormulaOfEveryAnswer) {
       Case guided = by_hand(0.1, scale), plain = by_hand(0.1);
       guided.options.kind.as<DdpmOptions>().sampler = sampler;
       plain.options.kind.as<DdpmOptions>().sampler = sampler;
-      const Numbers numbers{.first = 4, .count = 20};
-      const Tensor samples = sampled(guided, hand(), numbers);
-      EXPECT_TRUE(same_bits(samples, sampled(plain, hand(scale), numbers))) << scale << sampler;
-      EXPECT_FALSE(same_bits(samples, sampled(plain, hand(), numbers))) << scale << sampler;
+      const SampleRange range{.first = 4, .count = 20};
+      const Tensor samples = sampled(guided, hand(), range);
+      EXPECT_TRUE(same_bits(samples, sampled(plain, hand(scale), range))) << scale << sampler;
+      EXPECT_FALSE(same_bits(samples, sampled(plain, hand(), range))) << scale << sampler;
     }
   }
 }
 
 TEST(Guidance, AsksTwiceAtEachTimeAndWithoutItOnce) {
-  const Numbers numbers{.first = 1, .count = 2};
+  const SampleRange range{.first = 1, .count = 2};
   const std::vector<std::int64_t> classes = {1, 2}, none = {kNoClass, kNoClass};
   const std::vector<float> times = {9, 6, 4, 1};
   const auto once = hand(), twice = hand();
-  sampled(by_hand(0.1), once, numbers);
-  sampled(by_hand(0.1, 3.0), twice, numbers);
+  sampled(by_hand(0.1), once, range);
+  sampled(by_hand(0.1, 3.0), twice, range);
   ASSERT_EQ(once->told.size(), times.size());
   ASSERT_EQ(twice->told.size(), 2 * times.size());
   for (std::size_t i = 0; i < times.size(); ++i) {
@@ -319,10 +319,10 @@ TEST(Classes, AreARowOfOneOneEach) {
 }
 
 TEST(Classes, ThatDoNotFitAreUsageErrorsThatSayWhatToDo) {
-  const auto refused = [](const Case& c, const Numbers& numbers, const std::string& message,
+  const auto refused = [](const Case& c, const SampleRange& range, const std::string& message,
                           const std::string& hint) {
     try {
-      sampled(c, hand(), numbers);
+      sampled(c, hand(), range);
       ADD_FAILURE() << message;
     } catch (const Error& e) {
       EXPECT_EQ(e.code(), Code::kUsage);

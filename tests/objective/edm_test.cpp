@@ -41,16 +41,16 @@ TEST(Edm, IsThePapersPreconditioning) {
     const double s = t, d = o.sigma_data;
     const double c_skip = d * d / (s * s + d * d), c_out = s * d / std::sqrt(s * s + d * d);
     const double c_in = 1 / std::sqrt(s * s + d * d);
-    EXPECT_FLOAT_EQ(process->scale(t), static_cast<float>(c_in));
-    EXPECT_FLOAT_EQ(process->told(t), static_cast<float>(std::log(s) / 4));
-    EXPECT_FLOAT_EQ(process->mix(t).of_second, static_cast<float>(c_in * s));
-    EXPECT_FLOAT_EQ(process->x0(t).of_first, static_cast<float>(c_skip));
-    EXPECT_FLOAT_EQ(process->x0(t).of_second, static_cast<float>(c_out));
+    EXPECT_FLOAT_EQ(process->input_scale(t), static_cast<float>(c_in));
+    EXPECT_FLOAT_EQ(process->time_input(t), static_cast<float>(std::log(s) / 4));
+    EXPECT_FLOAT_EQ(process->noising(t).b, static_cast<float>(c_in * s));
+    EXPECT_FLOAT_EQ(process->x0(t).a, static_cast<float>(c_skip));
+    EXPECT_FLOAT_EQ(process->x0(t).b, static_cast<float>(c_out));
     // F's target: (y - c_skip (y + n)) / c_out, n = s e.
-    EXPECT_FLOAT_EQ(process->target(t)->of_first, static_cast<float>(-c_skip * s / c_out));
-    EXPECT_NEAR(process->target(t)->of_second, (1 - c_skip) / c_out, 1e-5 / s);
-    EXPECT_NEAR(process->velocity(t).of_first, (1 - c_skip) / s, 1e-4);
-    EXPECT_FLOAT_EQ(process->velocity(t).of_second, static_cast<float>(-c_out / s));
+    EXPECT_FLOAT_EQ(process->target(t)->a, static_cast<float>(-c_skip * s / c_out));
+    EXPECT_NEAR(process->target(t)->b, (1 - c_skip) / c_out, 1e-5 / s);
+    EXPECT_NEAR(process->velocity(t).a, (1 - c_skip) / s, 1e-4);
+    EXPECT_FLOAT_EQ(process->velocity(t).b, static_cast<float>(-c_out / s));
     EXPECT_FALSE(process->weight(t));  // lambda c_out^2 = 1
   }
 }
@@ -62,7 +62,7 @@ TEST(Edm, NoiseLevelsAreLogNormal) {
     float n = 0;
     ops::device().fill_normal(stream, i, 1, 1, &n);
     const double s = std::exp(-1.2 + 1.2 * static_cast<double>(n));
-    EXPECT_NEAR(process->drawn(stream, i) / s, 1.0, 1e-5);
+    EXPECT_NEAR(process->sample_time(stream, i) / s, 1.0, 1e-5);
   }
 }
 

@@ -175,7 +175,7 @@ TEST(Flow, LogitNormalTimesAreSigmoidsOfNormals) {
   for (std::uint64_t i = 0; i < 1000; ++i) {
     float n = 0;
     ops::device().fill_normal(stream, i, 1, 1, &n);
-    const Time t = process->drawn(stream, i);
+    const Time t = process->sample_time(stream, i);
     EXPECT_NEAR(t, 1 / (1 + std::exp(-(0.5 + 2.0 * n))), 1e-6);
     late += t > 0.5F ? 1 : 0;
   }

@@ -35,10 +35,10 @@ void expect_known(double value, double known) {
 void expect_fits(const Process& process, Time t, double rounding,
                  const std::function<double(double x0, double e)>& velocity) {
   const double x0 = 0.3, e = -0.7;
-  const auto of = [](const Combination& c, double a, double b) {
-    return static_cast<double>(c.of_first) * a + static_cast<double>(c.of_second) * b;
+  const auto of = [](const LinearCombination& c, double a, double b) {
+    return static_cast<double>(c.a) * a + static_cast<double>(c.b) * b;
   };
-  const double x = of(process.mix(t), x0, e);
+  const double x = of(process.noising(t), x0, e);
   const double predicted = process.target(t) ? of(*process.target(t), e, x0) : e;
   EXPECT_NEAR(of(process.x0(t), x, predicted), x0, rounding) << t;
   EXPECT_NEAR(of(process.noise(t), x, predicted), e, rounding) << t;
@@ -51,12 +51,12 @@ TEST(Process, WhatAPredictionOfDdpmSaysFitsTogether) {
     const auto process = make_variance_preserving(schedule, prediction);
     for (std::int64_t i = 0; i < schedule.size(); ++i) {
       const auto t = static_cast<Time>(i);
-      const auto [signal, noise] = process->mix(t);
+      const auto [signal, noise] = process->noising(t);
       expect_fits(*process, t, 4e-6 / static_cast<double>(signal),
                   [s = static_cast<double>(signal), n = static_cast<double>(noise)](
                       double x0, double e) { return s * e - n * x0; });
     }
-    EXPECT_EQ(process->told(7), 7.0F);
+    EXPECT_EQ(process->time_input(7), 7.0F);
   }
 }
 
@@ -64,7 +64,7 @@ TEST(Process, WhatAPredictionOfAFlowSaysFitsTogether) {
   const auto process = make_rectified_flow();
   for (const Time t : {0.0F, 0.125F, 0.7F, 1.0F})
     expect_fits(*process, t, 1e-6, [](double x0, double e) { return e - x0; });
-  EXPECT_EQ(process->told(0.25F), 250.0F);
+  EXPECT_EQ(process->time_input(0.25F), 250.0F);
 }
 
 TEST(Process, AFlowDrawsTimesBetweenZeroAndOne) {
@@ -72,7 +72,7 @@ TEST(Process, AFlowDrawsTimesBetweenZeroAndOne) {
   const numerics::Stream stream{.key = {1, 2}, .micro = 0};
   double sum = 0;
   for (std::uint64_t i = 0; i < 4096; ++i) {
-    const Time t = process->drawn(stream, i);
+    const Time t = process->sample_time(stream, i);
     EXPECT_GE(t, 0.0F);
     EXPECT_LT(t, 1.0F);
     sum += static_cast<double>(t);
@@ -136,8 +136,8 @@ TEST(Sampler, EndsWithThePredictedPictureItself) {
   for (const char* name : {"ancestral", "ddim"}) {
     for (const char* schedule : {"linear", "cosine"}) {
       const SamplerStep last = steps_of(name, schedule_of(schedule, 50), "epsilon", 20).back();
-      EXPECT_NEAR(last.next.of_first, 1.0F, 1e-6F) << name;  // beta / (1 - alpha_bar), rounded
-      EXPECT_EQ(last.next.of_second, 0.0F) << name;
+      EXPECT_NEAR(last.next.a, 1.0F, 1e-6F) << name;  // beta / (1 - alpha_bar), rounded
+      EXPECT_EQ(last.next.b, 0.0F) << name;
     }
   }
 }

@@ -88,10 +88,6 @@ class FaultyFileSystem final : public FileSystem {
    public:
     FaultyFile(FaultyFileSystem& fs, std::unique_ptr<File> inner, std::filesystem::path path)
         : fs_(fs), inner_(std::move(inner)), path_(std::move(path)) {}
-    void write_at(std::uint64_t offset, ByteView bytes) override {
-      fs_.call("write", path_);
-      inner_->write_at(offset, bytes);
-    }
     void append(ByteView bytes) override {
       if (fs_.fails("write", path_)) {
         inner_->append(bytes.first(bytes.size() / 2));
@@ -106,10 +102,6 @@ class FaultyFileSystem final : public FileSystem {
     std::uint64_t size() override {
       fs_.call("inspect", path_);
       return inner_->size();
-    }
-    void truncate(std::uint64_t size) override {
-      fs_.call("truncate", path_);
-      inner_->truncate(size);
     }
     void sync() override {
       fs_.call("sync", path_);

@@ -14,13 +14,13 @@
 namespace lockstep::comm {
 namespace {
 
-// What one rank laid out for the others during a verb.
+// What one rank laid out for the others during an operation.
 struct Posted {
   std::vector<ByteView> to;  // one view a receiving rank
 };
 
-// Shared by all ranks. A verb is: post, meet, copy from the others, meet (so that nobody's buffers
-// go away while they are read).
+// Shared by all ranks. An operation is: post, meet, copy from the others, meet (so that nobody's
+// buffers go away while they are read).
 class Room {
  public:
   explicit Room(int world) : posted(static_cast<std::size_t>(world)), world_(world) {}
@@ -34,7 +34,7 @@ class Room {
     if (round_ == round) check(lock);
   }
 
-  // A verb's second meeting. Every rank of the first one comes, even after an abort.
+  // An operation's second meeting. Every rank of the first one comes, even after an abort.
   void part() {
     std::unique_lock lock(mutex_);
     const std::int64_t round = arrive();

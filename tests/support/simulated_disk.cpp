@@ -31,15 +31,15 @@ class SimulatedDisk::OpenFile final : public File {
   ~OpenFile() override {
     if (made_) inode_->open = false;
   }
-  void write_at(std::uint64_t offset, ByteView bytes) override {
+  void append(ByteView bytes) override {
     disk_.work();
+    const std::uint64_t offset = inode_->seen.size();
     const std::size_t fits = disk_.work_on(bytes.size());
     const ByteView done = bytes.first(fits);
     write_to(inode_->seen, offset, done);
     inode_->pending.push_back({offset, Bytes(done.begin(), done.end())});
     if (fits < bytes.size()) throw Dead();
   }
-  void append(ByteView bytes) override { write_at(inode_->seen.size(), bytes); }
   std::size_t read_at(std::uint64_t offset, MutableByteView into) override {
     disk_.alive();
     const Bytes& all = inode_->seen;
@@ -48,11 +48,6 @@ class SimulatedDisk::OpenFile final : public File {
     return n;
   }
   std::uint64_t size() override { return inode_->seen.size(); }
-  void truncate(std::uint64_t size) override {
-    disk_.work();
-    inode_->seen.resize(size);
-    inode_->durable.resize(std::min<std::size_t>(size, inode_->durable.size()));
-  }
   void sync() override {
     disk_.work();
     const auto pending = std::exchange(inode_->pending, {});

@@ -1,4 +1,4 @@
-// What a look at layers measures of a forward pass, on a small one.
+// What a check of layers measures of a forward pass, on a small one.
 #include "train/activations.h"
 
 #include <gmock/gmock.h>

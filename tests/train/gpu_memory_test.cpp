@@ -2,7 +2,6 @@
 // well.
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

@@ -224,7 +224,7 @@ TEST(Monitors, WarnOfADeadReluByItsActivations) {
   run_by(1, {.recipe = recipe, .folder = folder.path() / "run"});
   EXPECT_THAT(read_bytes(folder.path() / "run" / "log.txt"),
               HasSubstr("step 4: layers: generator/hidden0/leaky_relu: its activations are all 0 "
-                        "at 3 looks in a row"));
+                        "in 3 checks in a row"));
 }
 
 }  // namespace

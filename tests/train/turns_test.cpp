@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "lockstep/comm/alone.h"
+#include "lockstep/comm/single_rank.h"
 #include "lockstep/core/error.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/recipe/load.h"
@@ -49,7 +49,7 @@ state::Leaves leaves_of(const Training& training, const std::string& role) {
 TEST(Turns, TheGeneratorTrainsAtMultiplesAndRestsInBetween) {
   const recipe::Recipe recipe = turns(3);
   const auto dataset = data::open(recipe.data);
-  comm::Alone group;
+  comm::SingleRank group;
   Training training = make_training(recipe, dataset->sample_shape(), {.world = 1});
   Batches batches(*dataset, recipe, training.plan, Rank(0));
   state::Leaves generator, discriminator;
@@ -81,7 +81,7 @@ TEST(Turns, TheGeneratorTrainsAtMultiplesAndRestsInBetween) {
 TEST(Turns, AChangeOfWhatRestsIsFound) {
   const recipe::Recipe recipe = turns(3);
   const auto dataset = data::open(recipe.data);
-  comm::Alone group;
+  comm::SingleRank group;
   for (const std::string changed : {"generator/param/output.bias", "generator/ema/output.bias"}) {
     Training training = make_training(recipe, dataset->sample_shape(), {.world = 1});
     Batches batches(*dataset, recipe, training.plan, Rank(0));

@@ -7,7 +7,7 @@
 #include "lockstep/core/file_system.h"
 #include "lockstep/data/safetensors.h"
 #include "lockstep/recipe/load.h"
-#include "lockstep/train/from.h"
+#include "lockstep/train/initial_state.h"
 #include "lockstep/train/run_folder.h"
 
 namespace lockstep::cli {
@@ -18,13 +18,15 @@ namespace stdfs = std::filesystem;
 // Of a recipe that starts from no other run.
 void require_no_parent(const recipe::Recipe& recipe) {
   if (recipe::begins_anew(recipe))
-    throw Error(Code::kUsage, "run.from.optimizer is \"anew\", and the run starts from no other",
+    throw Error(Code::kUsage,
+                "run.from.optimizer is \"anew\", but the run does not start from another run",
                 "give that run with --from, or leave out [run.from]");
   for (const recipe::NetworkOptions& one : recipe.networks)
     if (recipe::is_frozen(one))
-      throw Error(Code::kUsage,
-                  "[" + one.role + "]: its weights are frozen, and the run starts from no other",
-                  "give the run that has them with --from");
+      throw Error(
+          Code::kUsage,
+          "[" + one.role + "]: its weights are frozen, but the run does not start from another run",
+          "give the run that has them with --from");
 }
 
 // The recipe of the run that has begun there.

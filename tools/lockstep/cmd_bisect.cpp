@@ -29,7 +29,7 @@ struct Options {
 struct BisectResult {
   audit::Trace a, b;
   bool from_ledgers = false;  // the step was not asked for: the ledgers differ there
-  std::optional<audit::Odd> odd;
+  std::optional<audit::Divergence> odd;
   std::optional<state::ValueDifference> values;
   std::vector<std::string> environment;
   // The first steps that were computed otherwise than the side's own ledger says.
@@ -57,16 +57,16 @@ class Bisect {
     if (!step) return std::nullopt;
     trace(*step);
     // A step on the way from the checkpoint may be the first that differs in these environments.
-    if (const auto earlier = audit::parted_before(result_.a, result_.b)) {
+    if (const auto earlier = audit::earlier_divergence(result_.a, result_.b)) {
       if (!both_runs())
         cannot_compare("the sides differ at step " + std::to_string(earlier->value) + " already",
                        "make the trace of that step");
       trace(earlier->value);
     }
-    result_.odd = audit::first_odd(result_.a, result_.b);
+    result_.odd = audit::first_divergence(result_.a, result_.b);
     if (ledger_a_) result_.not_as_a = not_in_ledger(result_.a, *ledger_a_);
     if (ledger_b_) result_.not_as_b = not_in_ledger(result_.b, *ledger_b_);
-    if (result_.odd && result_.odd->kind == audit::Odd::Kind::kOutput && both_runs())
+    if (result_.odd && result_.odd->kind == audit::Divergence::Kind::kOutput && both_runs())
       compare_values();
     for (const auto& one : audit::differences(result_.a.environment, result_.b.environment))
       result_.environment.push_back(one.name + ": " + brief(one.a) + " | " + brief(one.b));
@@ -134,17 +134,17 @@ class Bisect {
   BisectResult result_;
 };
 
-std::string sentence(const audit::Odd& odd) {
+std::string sentence(const audit::Divergence& odd) {
   switch (odd.kind) {
-    case audit::Odd::Kind::kOutput:
+    case audit::Divergence::Kind::kOutput:
       return odd.a + " is the first operation that differs: its inputs agree, its output does not";
-    case audit::Odd::Kind::kInput:
+    case audit::Divergence::Kind::kInput:
       return odd.a +
              " gets other inputs, though every operation before it agrees: what made them "
              "is not traced";
-    case audit::Odd::Kind::kOrder:
+    case audit::Divergence::Kind::kOrder:
       return "other operations: " + odd.a + " in the first, " + odd.b + " in the second";
-    case audit::Odd::Kind::kState:
+    case audit::Divergence::Kind::kState:
       return "every operation agrees, but the new states do not, first in " + odd.a +
              ": what changed it is not traced";
   }
@@ -256,10 +256,7 @@ Run add_bisect(Command& command) {
           "--engine", options->engine,
           "of both containers: buildah, podman, docker or apptainer, with options of its own")
       .value("WORDS");
-  command
-      .add_option("--data", options->computing.data,
-                  "where the data set lies, if not where the recipe says")
-      .value("PATH");
+  add_data(command, options->computing.data);
   add_threads(command, options->computing.threads);
   add_json(command, options->json);
   command.footer(

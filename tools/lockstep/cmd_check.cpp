@@ -1,4 +1,3 @@
-#include <filesystem>
 
 #include "command.h"
 #include "device.h"
@@ -120,8 +119,8 @@ void print_text(const std::vector<Node>& nodes, const Comparison& comparison, Co
   print_line(verdict);
   if (code == Code::kEnvironment)
     print_line(
-        "the recipe's numerics are native: what is told above may change bits, even where the "
-        "kernels tried here agree, or end the run");
+        "the recipe's numerics are native: the differences above may change bits, or end the run, "
+        "even where the kernels tried here agree");
   else if (code == Code::kOk && question == Question::kPortable && !native)
     print_line("the recipe's numerics are portable: native kernels do not matter to it");
 }

@@ -99,10 +99,9 @@ void print_tensors(const audit::DiffResult& diff, std::int64_t most) {
 
 std::string losses_of(const audit::DiffResult& diff) {
   if (diff.steps == 0) return "";
-  return diff.losses
-             ? "; step " + std::to_string(diff.losses->value) + " is the first of other losses"
-             : "; the losses of all " + counted(diff.steps, "step") +
-                   " that both have are the same";
+  return diff.losses ? "; the losses differ from step " + std::to_string(diff.losses->value) + " on"
+                     : "; the losses of all " + counted(diff.steps, "step") +
+                           " that both have are the same";
 }
 
 void print(const audit::DiffResult& diff, std::int64_t most) {

@@ -73,7 +73,7 @@ std::string native(const fingerprint::Fingerprint& facts) {
 
 std::string memory() {
   const std::optional<MemoryLeft> left = memory_left(1);
-  if (!left) return "nothing says how much is left";
+  if (!left) return "free memory is unknown";
   if (left->bytes < kLeastMemory) throw Error(Code::kEnvironment, to_text(*left));
   return to_text(*left);
 }

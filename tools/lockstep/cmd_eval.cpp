@@ -66,7 +66,7 @@ void print_lines_of(const std::string& source, const train::Evaluation& evaluati
   if (!evaluation.distances) {
     print_line(source, from, ", accuracy ", to_text(share(evaluation.right, evaluation.samples)),
                ": ", evaluation.right, " of ", counted(evaluation.samples, "sample"), of_data,
-               others ? "" : ", those that it learnt from among them");
+               others ? "" : ", training samples included");
     if (const auto& kept = evaluation.held_out)
       print_line("of those held out ", to_text(share(kept->right, kept->samples)), ": ",
                  kept->right, " of ", counted(kept->samples, "sample"));

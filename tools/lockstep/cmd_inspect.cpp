@@ -250,7 +250,7 @@ Json look_at(const std::string& source) {
   if (is_checkpoint(path)) return of_checkpoint(path);
   if (data::is_pack(path)) return of_pack(path);
   throw Error(
-      Code::kUsage, path.string() + " is foreign: nothing that lockstep makes",
+      Code::kUsage, path.string() + " is not a file that lockstep writes",
       "give a run folder, folder of shards, recipe (.toml), ledger or trace (.jsonl), checkpoint "
       "or data file (.h5), .sha256, .sig, public key (.pub), picture (.png), samples (.npz), "
       "weights (.safetensors) or fingerprint (.json)");

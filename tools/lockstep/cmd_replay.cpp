@@ -1,5 +1,4 @@
 #include <filesystem>
-#include <functional>
 #include <limits>
 
 #include "child.h"
@@ -210,9 +209,7 @@ Run add_replay(Command& command) {
   command.add_option("--seed", options->seed, "of the draw, -1: a fresh one, which is reported")
       .range(std::int64_t{-1}, std::numeric_limits<std::int64_t>::max())
       .needs(spot);
-  command
-      .add_option("--data", options->data, "where the data set lies, if not where the recipe says")
-      .value("PATH");
+  add_data(command, options->data);
   command
       .add_option("--features", options->features,
                   "where the classifier of [evaluation] lies, if not where the recipe says")

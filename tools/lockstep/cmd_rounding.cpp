@@ -74,11 +74,9 @@ Run add_rounding(Command& command) {
   const auto options = std::make_shared<Options>();
   command.add_option("run", options->folder, "run folder; nothing is written to it").required();
   command.add_option("--step", options->step, "step to look at").value("STEP");
-  command
-      .add_option("--data", options->data, "where the data set lies, if not where the recipe says")
-      .value("PATH");
+  add_data(command, options->data);
   add_machine(command, options->machine);
-  command.add_flag("--json", options->json, "one line of JSON");
+  add_json(command, options->json);
   add_quiet(command, options->quiet);
   command.footer(
       "Example: lockstep rounding runs/fashion-mnist-ddpm --step 500\n"

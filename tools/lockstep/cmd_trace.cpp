@@ -1,4 +1,3 @@
-#include <filesystem>
 #include <limits>
 
 #include "command.h"
@@ -50,9 +49,7 @@ Run add_trace(Command& command) {
       .add_option("--values-of", options->values_of,
                   "write the output of this operation (0, 1, …) to OUT.values, binary32; -1: none")
       .range(std::int64_t{-1}, std::numeric_limits<std::int64_t>::max());
-  command
-      .add_option("--data", options->data, "where the data set lies, if not where the recipe says")
-      .value("PATH");
+  add_data(command, options->data);
   add_machine(command, options->machine);
   add_quiet(command, options->quiet);
   command.footer(

@@ -209,7 +209,7 @@ Run add_train(Command& command) {
                    "write event files for TensorBoard, scalars and pictures, in the run's folder");
   command
       .add_option("--exchange-log", options->exchange_log,
-                  "write what every rank exchanges, verb by verb, to FOLDER/rank-N.jsonl")
+                  "write what every rank exchanges, operation by operation, to FOLDER/rank-N.jsonl")
       .value("FOLDER");
   command.add_flag("--dry-run", options->dry_run,
                    "print the resolved recipe, its id, size and cost, and train nothing");

@@ -1,4 +1,3 @@
-#include <optional>
 
 #include "command.h"
 #include "data_text.h"
@@ -131,10 +130,7 @@ Run add_verify(Command& command) {
       .add_option("--key", options->verify.key,
                   "the trainer's public key: every checkpoint must be signed by it")
       .value("PUB");
-  command
-      .add_option("--data", options->verify.data,
-                  "where the data set lies, if not where the recipe says")
-      .value("PATH");
+  add_data(command, options->verify.data);
   command
       .add_option(
           "--parent", options->verify.parents,

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -90,6 +89,12 @@ void add_threads(Command& command, int& threads);
 void add_lanes_at_once(Command& command, std::int64_t& lanes);
 // --json, --quiet.
 void add_json(Command& command, bool& json);
+// data: a string, or an optional one.
+template <class Text>
+void add_data(Command& command, Text& data) {
+  command.add_option("--data", data, "where the data set lies, if not where the recipe says")
+      .value("PATH");
+}
 void add_quiet(Command& command, bool& quiet);
 
 }  // namespace lockstep::cli

@@ -18,7 +18,7 @@ void add_device(Command& command, std::string& device) {
       .value("DEVICE")
       .check([](const std::string& name) -> std::string {
         if (is_device(name)) return "";
-        return "there is no device '" + name + "', but cpu, cuda and cuda:N, N from 0 to 127";
+        return "'" + name + "' is not a device: give cpu, cuda or cuda:N, N from 0 to 127";
       });
 }
 

@@ -12,6 +12,7 @@
 #include "lockstep/hash/hmac.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/signals.h"
+#include "tables.h"
 
 namespace lockstep::cli {
 namespace {
@@ -74,21 +75,8 @@ int run_buildah(const Words& engine, const Container& container, const Words& op
 // Engines have codes of their own, 125 and above for most. A container that was stopped has none.
 Code exit_code(int code) {
   train::require_no_stop("the container");
-  switch (static_cast<Code>(code)) {
-    case Code::kOk:
-    case Code::kDiffer:
-    case Code::kUsage:
-    case Code::kData:
-    case Code::kEnvironment:
-    case Code::kCorrupt:
-    case Code::kNetwork:
-    case Code::kDiverged:
-    case Code::kBug:
-    case Code::kPreempted:
-      return static_cast<Code>(code);
-    case Code::kCannotCompare:
-      break;
-  }
+  const auto known = std::ranges::find(exit_codes(), static_cast<Code>(code), &ExitCode::code);
+  if (known != exit_codes().end() && known->code != Code::kCannotCompare) return known->code;
   throw Error(Code::kEnvironment, "the container ended with code " + std::to_string(code),
               "see above");
 }

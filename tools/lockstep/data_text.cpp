@@ -83,8 +83,8 @@ void warn_of_moments(const std::vector<Moments>& channels) {
   const std::string which =
       channels.size() > 1 ? "channel " + std::to_string(far - channels.begin()) + ": " : "";
   log::warn(which + "mean " + brief(far->mean()) + ", deviation " + brief(far->deviation()) +
-            ": training takes values as they are, and is made for about 0 and 1: pack "
-            "(x - mean) / deviation, and keep both numbers");
+            ": training does not normalise and expects about 0 and 1: pack (x - mean) / deviation, "
+            "and keep both numbers");
 }
 
 }  // namespace lockstep::cli

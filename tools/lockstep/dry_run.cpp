@@ -190,8 +190,7 @@ void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, std::int64
   if (ops::tensors_device().is_cpu()) {
     const double least = least_seconds(size.step_flops);
     if (least < kLeastTold)
-      print_line(
-          "# time        some milliseconds a step: it computes less than its operations cost");
+      print_line("# time        a few milliseconds a step, mostly overhead");
     else
       print_line(
           "# time        at least ", fixed(least, 3), " s a step and ",

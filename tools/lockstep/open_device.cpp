@@ -24,7 +24,7 @@ OpenDevice open_device(const std::string& name, int threads, int local_rank, dou
   // One a process, and never closed: tensors may outlive static objects.
   static const auto& gpu =
       *new numerics::Gpu(numerics::open_gpu(gpu_of(name, local_rank), threads, patience));
-  return {gpu.kernels->another(threads), ops::gpu_tensors(gpu.memory)};
+  return {gpu.kernels->clone(threads), ops::gpu_tensors(gpu.memory)};
 }
 
 void require_device(const std::string& name) {

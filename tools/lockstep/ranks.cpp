@@ -114,7 +114,8 @@ double deadline(const comm::Environment& environment) {
 std::string transport(const comm::Environment& environment) {
   const std::string name = environment("LOCKSTEP_TRANSPORT").value_or("gloo");
   if (name != "gloo" && name != "nccl")
-    throw Error(Code::kUsage, "LOCKSTEP_TRANSPORT=" + name + ": there are gloo and nccl");
+    throw Error(Code::kUsage,
+                "LOCKSTEP_TRANSPORT=" + name + " is not a transport (give gloo or nccl)");
   return name;
 }
 

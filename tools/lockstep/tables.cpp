@@ -29,7 +29,8 @@ constexpr Listed kVariables[] = {
     {"LOCKSTEP_TRANSPORT", "gloo (if not set) or nccl"},
     {"RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT",
      "who this rank is and where rank 0 is, from torchrun, PyTorchJob or by hand"},
-    {"SLURM_*, OMPI_COMM_WORLD_*, MV2_COMM_WORLD_*, PMI_*", "the same from srun and mpirun"},
+    {"SLURM_*, OMPI_COMM_WORLD_*, MV2_COMM_WORLD_*, PMI_*, PET_*",
+     "the same from srun, mpirun and Kubeflow Trainer"},
     {"TORCHELASTIC_ERROR_FILE", "where torchrun wants to read why a rank ended"},
 };
 
@@ -39,7 +40,8 @@ constexpr Listed kRunFiles[] = {
     {"checkpoints/step-NNNNNNNN.h5", "the whole state after that step"},
     {"checkpoints/step-NNNNNNNN.h5.sha256", "its SHA-256 tree"},
     {"checkpoints/step-NNNNNNNN.h5.sig", "a signed statement about it and the ledger up to it"},
-    {"checkpoints/step-NNNNNNNN.h5.interim", "saved because the run was stopped"},
+    {"checkpoints/step-NNNNNNNN.h5.interim",
+     "empty: that checkpoint is removed when a later one exists"},
     {"samples/step-NNNNNNNN.png", "pictures, with recipe, step and state in them"},
     {"samples/step-NNNNNNNN.npz", "of fields and signals: the values of the same samples"},
     {"metrics.jsonl, log.txt", "losses, norms, monitors, times and messages; no evidence"},

@@ -11,7 +11,7 @@
 
 namespace lockstep::audit {
 
-struct Odd {
+struct Divergence {
   enum class Kind {
     kOutput,  // inputs agree, an output differs: this op computes other bits
     kInput,   // an input differs that no op before it made: something that is not traced
@@ -26,13 +26,13 @@ struct Odd {
 // The first step before theirs after which their states differ, though both began with the same:
 // that is the one to trace. Throws Error(kCannotCompare) if they are not of the same step of the
 // same run, or differ already in the first state that both have.
-std::optional<Step> parted_before(const Trace& a, const Trace& b);
+std::optional<Step> earlier_divergence(const Trace& a, const Trace& b);
 
 // The first step on the trace's way, its own included, after which the ledger has another state.
 std::optional<Step> not_in_ledger(const Trace& trace, const ledger::Ledger& ledger);
 
 // Nothing if all ops agree, and the states that they lead to. Throws Error(kCannotCompare) as
-// parted_before, and if they come to their step from different states.
-std::optional<Odd> first_odd(const Trace& a, const Trace& b);
+// earlier_divergence, and if they come to their step from different states.
+std::optional<Divergence> first_divergence(const Trace& a, const Trace& b);
 
 }  // namespace lockstep::audit

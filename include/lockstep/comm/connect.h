@@ -33,7 +33,7 @@ struct Options {
   std::function<Mac(ByteView)> mac;             // keyed by the run's secret (HMAC-SHA-256)
   std::function<void(MutableByteView)> random;  // unpredictable bytes, for nonces
   std::vector<Credential> credentials;          // the same names in the same order on all ranks
-  double deadline = 60;  // seconds; for the rendezvous, and for each verb of the group
+  double deadline = 60;  // seconds; for the rendezvous, and for each operation of the group
   double handshake = 5;  // seconds a visitor has to prove itself before it is dropped
   std::string transport = "gloo";
   int gpu = -1;           // the number of that which this rank computes on; -1: none

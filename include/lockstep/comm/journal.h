@@ -1,5 +1,5 @@
-// Writes down every verb of a rank's group, a JSON object a line, for people and their tools. It
-// reads sizes and clocks and changes nothing.
+// Writes down every operation of a rank's group, a JSON object a line, for people and their tools.
+// It reads sizes and clocks and changes nothing.
 #pragma once
 
 #include <filesystem>
@@ -17,19 +17,19 @@ class Journal {
   Journal(const Group& group, std::unique_ptr<File> file);
 
   void step(Step step) { step_ = step; }
-  // What the next verb that begins is about: "generator/param/in.weight and 3 more".
+  // What the next operation that begins is about: "generator/param/in.weight and 3 more".
   void about(std::string what) { about_ = std::move(what); }
 
-  // A verb from its beginning to its end.
+  // An operation from its beginning to its end.
   struct Entry {
-    std::string verb, about;
+    std::string operation, about;
     Memory memory;  // where its bytes are
     Step step;
     std::vector<std::size_t> to, from;  // bytes by rank, this one's own too
     double began = 0;                   // monotonic_seconds()
     double waited = 0;                  // seconds in which the caller could do nothing else
   };
-  Entry begin(const std::string& verb, std::span<const ByteView> to,
+  Entry begin(const std::string& operation, std::span<const ByteView> to,
               std::span<const MutableByteView> from, Memory memory);
   // error: why it failed; "" if it did not. What cannot be written is warned of, and ends the
   // journal: not the run.
@@ -43,8 +43,8 @@ class Journal {
   std::string about_;
 };
 
-// The same group, whose verbs are appended to FOLDER/rank-N.jsonl; the folder is made if it is not
-// there. Throws Error(kEnvironment) if that cannot be written.
+// The same group, whose operations are appended to FOLDER/rank-N.jsonl; the folder is made if it is
+// not there. Throws Error(kEnvironment) if that cannot be written.
 std::unique_ptr<Group> journaled(std::unique_ptr<Group> group, const std::filesystem::path& folder);
 
 }  // namespace lockstep::comm

@@ -8,10 +8,10 @@
 
 namespace lockstep::comm {
 
-// Does this rank's part, which calls no verbs, and returns when all ranks have done theirs. Each
-// tells the others that it is at work, so that they do not take it for hanging, however long it
-// takes. What a part throws is thrown at once; who catches it aborts the group, and the others hear
-// of that when their own parts are done. `group` is a Queue, or of one rank. Collective: yes.
+// Does this rank's part, which calls no operations, and returns when all ranks have done theirs.
+// Each tells the others that it is at work, so that they do not take it for hanging, however long
+// it takes. What a part throws is thrown at once; who catches it aborts the group, and the others
+// hear of that when their own parts are done. `group` is a Queue, or of one rank. Collective: yes.
 void in_own_time(Group& group, const std::function<void()>& part);
 
 }  // namespace lockstep::comm

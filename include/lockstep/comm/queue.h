@@ -1,4 +1,4 @@
-// A rank's verbs in one line, and a thread that carries them out while the rank computes.
+// A rank's operations in one line, and a thread that carries them out while the rank computes.
 #pragma once
 
 #include <condition_variable>
@@ -11,9 +11,9 @@
 
 namespace lockstep::comm {
 
-// Passes verbs on to `group`, which must outlive it. A verb waits for the jobs before it, then runs
-// in the caller's thread. What was not begun when the queue is destroyed is dropped; a job that is
-// under way is waited for (abort the group first, if others will not come).
+// Passes operations on to `group`, which must outlive it. An operation waits for the jobs before
+// it, then runs in the caller's thread. What was not begun when the queue is destroyed is dropped;
+// a job that is under way is waited for (abort the group first, if others will not come).
 class Queue final : public Group {
  public:
   explicit Queue(Group& group);
@@ -33,14 +33,14 @@ class Queue final : public Group {
   void abort(const Error& reason) override { group_.abort(reason); }
   std::future<void> start(Job job, std::function<void()> until_ready = {}) override;
 
-  // Seconds that verbs and jobs took so far, from when they were ready: for the most part waiting
-  // for other ranks.
+  // Seconds that operations and jobs took so far, from when they were ready: for the most part
+  // waiting for other ranks.
   double seconds() const;
 
  private:
   void work();
-  void in_turn(const std::function<void()>& verb);
-  void timed(const std::function<void()>& verb);
+  void in_turn(const std::function<void()>& operation);
+  void timed(const std::function<void()>& operation);
 
   Group& group_;
   mutable std::mutex mutex_;  // all below

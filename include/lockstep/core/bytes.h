@@ -2,7 +2,6 @@
 // stored.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -23,8 +22,6 @@ inline ByteView as_bytes(std::string_view text) {
 std::string to_hex(ByteView bytes);  // lower case
 // Whether `text` is exactly 2*out.size() lower-case hexadecimal digits; if not, `out` is spoilt.
 bool parse_hex(std::string_view text, MutableByteView out);
-// The same; throws Error(kCorrupt) if not.
-void from_hex(std::string_view text, MutableByteView out);
 
 void put_u32_le(Bytes& out, std::uint32_t value);
 void put_u64_le(Bytes& out, std::uint64_t value);

@@ -22,12 +22,10 @@ namespace lockstep {
 class File {
  public:
   virtual ~File() = default;
-  virtual void write_at(std::uint64_t offset, ByteView bytes) = 0;
   virtual void append(ByteView bytes) = 0;
   virtual std::size_t read_at(std::uint64_t offset,
                               MutableByteView into) = 0;  // short only at the end
   virtual std::uint64_t size() = 0;
-  virtual void truncate(std::uint64_t size) = 0;
   virtual void sync() = 0;  // fsync
   // Whether the path leads to this very file.
   virtual bool is_at(const std::filesystem::path& path) = 0;

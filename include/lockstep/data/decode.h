@@ -1,8 +1,7 @@
-// Pictures as others write them, decoded to 8-bit grey or RGB. docs/cli.md, "How pictures are
+// Pictures as others write them, decoded to 8-bit grey or RGB. docs/data.md, "How pictures are
 // read", says what becomes of each form.
 #pragma once
 
-#include <span>
 #include <string_view>
 
 #include "lockstep/data/png.h"
@@ -11,15 +10,6 @@ namespace lockstep::data {
 
 // Bytes of a picture's samples as its file has them; more are refused before memory is taken.
 inline constexpr std::int64_t kMostDecoded = std::int64_t{1} << 28;  // 256 MiB: 89 megapixels RGB
-
-// A row of the formats of pictures.
-struct PictureFormat {
-  std::string_view name;                      // "PNG"
-  std::string_view begins;                    // each file's first bytes
-  std::span<const std::string_view> endings;  // of files' names, in lower case: ".png"
-  Picture (*decode)(ByteView file);
-};
-std::span<const PictureFormat> picture_formats();
 
 // Has a name of one of these formats, in lower or upper case.
 bool is_picture_name(std::string_view name);

@@ -21,7 +21,6 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
 
 #include "lockstep/data/idx.h"
 #include "lockstep/data/labels.h"

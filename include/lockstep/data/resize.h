@@ -1,5 +1,5 @@
 // Pictures in another size or with other channels, in whole numbers alone: the same bits
-// everywhere. docs/cli.md, "How pictures are resized", has the formulas.
+// everywhere. docs/data.md, "How pictures are resized", has the formulas.
 #pragma once
 
 #include <cstdint>

@@ -5,9 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "lockstep/data/labels.h"
@@ -44,16 +42,6 @@ struct Source {
   std::vector<std::string> classes;  // of a folder: the names of the labels 0, 1, …
   std::vector<LeftOut> left_out;     // with skip_broken
 };
-
-// A row of the kinds of sources. `read` gives the pictures to the stack, and all else to its
-// result.
-struct SourceKind {
-  std::string_view name;  // "a folder of pictures"
-  bool (*matches)(const std::filesystem::path& path);
-  Source (*read)(const std::filesystem::path& path, const SourceOptions& options,
-                 PictureStack& stack);
-};
-std::span<const SourceKind> source_kinds();  // the first that matches is taken
 
 // What to do where a path of data is missing, if the path says it; else `usual`.
 std::string hint_for_missing(const std::filesystem::path& path, const std::string& usual);

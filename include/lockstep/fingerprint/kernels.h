@@ -33,8 +33,7 @@ struct GoldenKernel {
 // recipe::kSemantics, or with this list.
 std::span<const GoldenKernel> golden_kernels();
 
-// One hash over all of them; self_test(portable_kernels()) must be golden_self_test().
+// One hash over all of them.
 hash::Digest self_test(const KernelHashes& kernels);
-hash::Digest golden_self_test();
 
 }  // namespace lockstep::fingerprint

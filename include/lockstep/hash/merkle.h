@@ -14,7 +14,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -42,14 +41,10 @@ Digest tree_top(std::span<const Digest> leaves);
 // The root over `top`, of `length` bytes, at least one.
 Digest root_over(const Digest& top, std::uint64_t length);
 
-// Calls body(0) .. body(n-1), each once, in any order or at the same time.
-using ParallelLoop =
-    std::function<void(std::size_t n, const std::function<void(std::size_t)>& body)>;
-
-// The leaves of a buffer. `loop` absent: one after another. Bits: not of the loop.
-std::vector<Digest> block_digests(ByteView bytes, const ParallelLoop& loop = {});
+// The leaves of a buffer.
+std::vector<Digest> block_digests(ByteView bytes);
 
 // tree_root(block_digests(bytes), bytes.size()).
-Digest tree_digest(ByteView bytes, const ParallelLoop& loop = {});
+Digest tree_digest(ByteView bytes);
 
 }  // namespace lockstep::hash

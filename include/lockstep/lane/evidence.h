@@ -3,7 +3,6 @@
 // that computes the lane again must come to the same (bits do not depend on who computes).
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <functional>
-#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,8 +54,8 @@ class Exchange {
 // Contributions that become known one after the other, in any order, leave in buckets while the
 // rank computes on (comm::Group::start). Which tensors share a bucket and the order of buckets
 // follow from the list alone. What is exchanged between ranks comes apart from what is captured
-// (numerics::Device::apart): partials and sums lie where they lie in every launch, which exchanges
-// again. `group` outlives that, too.
+// (numerics::Device::outside_graph): partials and sums lie where they lie in every launch, which
+// exchanges again. `group` outlives that, too.
 class Outbox {
  public:
   struct Expected {
@@ -77,7 +76,7 @@ class Outbox {
   struct Buckets;
   struct Jobs;
   void send();  // the next bucket
-  void apart(const std::function<void()>& call) const;
+  void outside_graph(const std::function<void()>& call) const;
 
   comm::Group& group_;
   std::vector<Expected> expected_;

@@ -1,6 +1,6 @@
 // Places where faults are put in: LOCKSTEP_STRIKE(place, group, floats, count). In the product this
-// is nothing. A program compiled with LOCKSTEP_INJECT (tests/inject) brings a `strike` that flips
-// bits.
+// is nothing. A program compiled with LOCKSTEP_INJECT (tests/inject) brings an `inject_fault` that
+// flips bits.
 #pragma once
 
 #ifdef LOCKSTEP_INJECT
@@ -21,12 +21,12 @@ enum class Place {
   kHeld,        // what an update will read of the state, before it does
   kState,       // a tensor of the state after the updates, before the digest
 };
-void strike(Place place, const comm::Group& group, float* floats, std::int64_t count);
+void inject_fault(Place place, const comm::Group& group, float* floats, std::int64_t count);
 
 }  // namespace lockstep::inject
 
 #define LOCKSTEP_STRIKE(place, group, floats, count) \
-  ::lockstep::inject::strike(::lockstep::inject::Place::place, group, floats, count)
+  ::lockstep::inject::inject_fault(::lockstep::inject::Place::place, group, floats, count)
 #else
 #define LOCKSTEP_STRIKE(place, group, floats, count) static_cast<void>(0)
 #endif

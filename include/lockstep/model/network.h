@@ -102,7 +102,7 @@ class Network : public Layer {
 // x [N, H, W, C], t [N] (timesteps as floats) -> like x
 class Denoiser : public Network {
  public:
-  static constexpr Sort kSort = Sort::kDenoiser;
+  static constexpr NetworkType kType = NetworkType::kDenoiser;
   virtual Tensor forward(Context& context, const Tensor& x, const Tensor& t,
                          const Tensor& condition) = 0;
 };
@@ -110,7 +110,7 @@ class Denoiser : public Network {
 // z [N, latent] -> [N, ...sample shape]
 class Generator : public Network {
  public:
-  static constexpr Sort kSort = Sort::kGenerator;
+  static constexpr NetworkType kType = NetworkType::kGenerator;
   virtual std::int64_t latent() const = 0;
   virtual Tensor forward(Context& context, const Tensor& z, const Tensor& condition,
                          bool trained) = 0;
@@ -120,7 +120,7 @@ class Generator : public Network {
 // real and a fake batch are two calls. `trained`: its own phase, running statistics move.
 class Discriminator : public Network {
  public:
-  static constexpr Sort kSort = Sort::kDiscriminator;
+  static constexpr NetworkType kType = NetworkType::kDiscriminator;
   virtual Tensor forward(Context& context, const Tensor& x, const Tensor& condition,
                          bool trained) = 0;
 };
@@ -128,7 +128,7 @@ class Discriminator : public Network {
 // x [N, ...sample shape] -> logits [N, classes]
 class Classifier : public Network {
  public:
-  static constexpr Sort kSort = Sort::kClassifier;
+  static constexpr NetworkType kType = NetworkType::kClassifier;
   virtual Tensor forward(Context& context, const Tensor& x) = 0;
   // The activations before the last layer, [N, width()].
   virtual Tensor features(Context& context, const Tensor& x) = 0;

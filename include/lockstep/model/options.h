@@ -15,13 +15,13 @@ class Network;
 struct Options;
 
 // What a network is for: its forward pass (model/network.h).
-enum class Sort { kDenoiser, kGenerator, kDiscriminator, kClassifier };
+enum class NetworkType { kDenoiser, kGenerator, kDiscriminator, kClassifier };
 
 // A row of the networks.
 struct NetworkKind {
   std::string_view word, meaning;
   std::unique_ptr<KindOptions> (*options)();
-  Sort sort;
+  NetworkType type;
   // See make_network. Error(kUsage) for options that do not fit the data.
   std::shared_ptr<Network> (*make)(const Options& options,
                                    const std::vector<std::int64_t>& sample_shape,
@@ -30,7 +30,7 @@ struct NetworkKind {
 std::span<const NetworkKind> networks();
 
 // The words of the kinds of this sort.
-std::vector<std::string> kinds_of(Sort sort);
+std::vector<std::string> kinds_of(NetworkType type);
 
 struct Options {
   Kind<NetworkKind> kind{networks()};

@@ -26,12 +26,12 @@ struct Observation {
   Step step;
   std::span<const std::pair<std::string, float>> losses;               // by network
   std::span<const std::pair<std::string, float>> gradient_norms = {};  // likewise, not clipped
-  // On a look (`due`), otherwise empty: samples, one after the other, and the objective's counts of
-  // the step's samples by name; of a discriminator "judged" and "judged rightly", of a classifier
-  // "classified" and "classified rightly".
+  // On a check (`due`), otherwise empty: samples, one after the other, and the objective's counts
+  // of the step's samples by name; of a discriminator "judged" and "judged rightly", of a
+  // classifier "classified" and "classified rightly".
   std::span<const float> samples;
   std::vector<std::pair<std::string, std::int64_t>> counts = {};
-  // On a look at layers (`layers_due`), otherwise empty. Activations: by operation of a network,
+  // On a check of layers (`layers_due`), otherwise empty. Activations: by operation of a network,
   // "generator/norm0/leaky_relu", the root mean square of what it gave in the step.
   std::span<const Layer> layers = {};
   std::span<const std::pair<std::string, float>> activations = {};
@@ -42,8 +42,8 @@ enum class Verdict { kFine, kWarn, kStop };
 struct Report {
   Verdict verdict = Verdict::kFine;  // the gravest
   std::vector<std::string> lines;    // one a monitor that is not fine: monitor, value, limit, step
-  std::vector<std::pair<std::string, float>> values;  // measured on a look, for metrics
-  std::vector<Layer> layers;                          // of a look at layers, as the next
+  std::vector<std::pair<std::string, float>> values;  // measured on a check, for metrics
+  std::vector<Layer> layers;                          // of a check of layers, as the next
   std::vector<std::pair<std::string, float>> activations;
 };
 
@@ -54,7 +54,7 @@ class Monitor {
  public:
   explicit Monitor(const Options& options);
   ~Monitor();
-  // Whether `step` is looked at: samples and counts are wanted.
+  // Whether `step` is checked: samples and counts are wanted.
   bool due(Step step) const;
   bool layers_due(Step step) const;
   // Once after each step. Bits: the observation, and the losses and norms of the steps before.

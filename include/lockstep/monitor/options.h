@@ -28,8 +28,8 @@ struct Options {
   // Norms of each tensor and of its gradient, and root mean squares of what operations give, every
   // so many steps.
   std::int64_t layers_every = 0;  // steps; 0: never
-  std::int64_t layers_dead = 3;   // looks in a row with gradients or activations of 0 that warn
-  double layers_growth = 100.0;   // times the median of the looks before, above which one warns
+  std::int64_t layers_dead = 3;   // checks in a row with gradients or activations of 0 that warn
+  double layers_growth = 100.0;   // times the median of the checks before, above which one warns
 
   // Classes of the data set, at the start: the largest has so many times the smallest's samples.
   double warn_imbalance = 10.0;  // above; 0: never

@@ -28,7 +28,7 @@ class Cpu final : public Device {
 
   std::string name() override { return "cpu"; }
   Cpu& host() override { return *this; }
-  std::unique_ptr<Device> another(int threads) const override;
+  std::unique_ptr<Device> clone(int threads) const override;
   void to_host(std::size_t bytes, const void* from, void* to) override;
   void from_host(std::size_t bytes, const void* from, void* to) override;
   void copy(std::size_t bytes, const void* from, void* to) override;

@@ -51,17 +51,17 @@ class Captured {
 
   // Does it, after what was called before: the same calls, but that what they draw, and what
   // Device::from_host_by works out, is for samples whose numbers are `moved` higher, modulo 2^64.
-  // Throws what a call throws (Device::apart); what follows it is not done then.
+  // Throws what a call throws (Device::outside_graph); what follows it is not done then.
   virtual void launch(std::uint64_t moved) = 0;
 };
 
 // What a device was given until then.
-class Mark {
+class Event {
  public:
-  Mark() = default;
-  virtual ~Mark() = default;
-  Mark(const Mark&) = delete;
-  Mark& operator=(const Mark&) = delete;
+  Event() = default;
+  virtual ~Event() = default;
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
 
   // Returns when it is done. In any thread. Error(kEnvironment) if the device is lost.
   virtual void wait() {}
@@ -95,10 +95,10 @@ class Device : public Elementwise,
   virtual Cpu& host() = 0;
   // Another one on the same memory, whose host has so many threads: for a thread that works beside
   // this one's. Kernels of the two run in the order of their calls.
-  virtual std::unique_ptr<Device> another(int threads = 1) const = 0;
+  virtual std::unique_ptr<Device> clone(int threads = 1) const = 0;
 
   // What this device and its others were given so far, by calls that are not captured.
-  virtual std::unique_ptr<Mark> mark() { return std::make_unique<Mark>(); }
+  virtual std::unique_ptr<Event> record_event() { return std::make_unique<Event>(); }
 
   // Copies between the host's memory and the device's, and within the device's. The host's memory
   // holds the bytes, or may be used again, when they return.
@@ -124,7 +124,7 @@ class Device : public Elementwise,
   // `call()`: at once, or, while work is captured, in its place in every launch, by the thread that
   // launches: what it calls of the device comes after what was captured before it, and what follows
   // is launched when it returns. It is not captured itself, so it may ask for values on the host.
-  virtual void apart(const std::function<void()>& call) { call(); }
+  virtual void outside_graph(const std::function<void()>& call) { call(); }
 
   // The leaves (hash/leaf.h) of tiles of tensors' memory, to the host: tiles[i] gives leaves[i].
   // A view has an address of the device.

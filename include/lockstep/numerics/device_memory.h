@@ -93,8 +93,8 @@ class DeviceMemory {
 
   // A device whose kernels have an order of their own, one for all that ask, and memory for their
   // tensors in that order. Neither order waits for the other: who uses what was written in the
-  // other one waits for it before (Device::mark).
-  virtual Gpu own_order() = 0;
+  // other one waits for it before (Device::record_event).
+  virtual Gpu own_stream() = 0;
 
   // Copies beside the kernels; neither kind outlives this. To new memory: the host's may be used
   // again when the call returns. To the host: the pieces may be overwritten by kernels that are

@@ -10,7 +10,7 @@ class Idle final : public Device {
  public:
   std::string name() override { return "idle"; }
   Cpu& host() override { return host_; }
-  std::unique_ptr<Device> another(int) const override { return std::make_unique<Idle>(); }
+  std::unique_ptr<Device> clone(int) const override { return std::make_unique<Idle>(); }
   void to_host(std::size_t, const void*, void*) override {}
   void from_host(std::size_t, const void*, void*) override {}
   void copy(std::size_t, const void*, void*) override {}

@@ -23,12 +23,12 @@ inline void describe(Fields& f, DdpmOptions& o) {
   o.schedule.choose(f, "schedule", Effect::kBits, "noise schedule");
   o.schedule.describe(f);
   f.field("timesteps", o.timesteps, 1, kMostTimesteps, Effect::kBits, "timesteps of the schedule");
-  f.choice(
-      "weighting", o.weighting, {"none", "min-snr"}, bits_unless(o.weighting, "none"),
-      "of the losses of samples: all alike, or by the signal-to-noise ratio of their timesteps, "
-      "bounded: of epsilon less with little noise, of x0 less with much, of v with either");
+  f.choice("weighting", o.weighting, {"none", "min-snr"}, bits_unless(o.weighting, "none"),
+           "weights of the samples' losses: none, or min-SNR (Hang et al. 2023), which bounds the "
+           "signal-to-noise ratio of each timestep");
   if (o.weighting == "min-snr")
-    f.field("min_snr_gamma", o.min_snr_gamma, 1e-6, 1e6, Effect::kBits, "bound of that ratio");
+    f.field("min_snr_gamma", o.min_snr_gamma, 1e-6, 1e6, Effect::kBits,
+            "upper bound of the signal-to-noise ratio");
   describe(f, static_cast<DiffusionOptions&>(o));
 }
 

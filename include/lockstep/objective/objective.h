@@ -1,5 +1,5 @@
 // What is trained: an objective has its phases, bound to their networks; every phase runs the same
-// verbs of train::step.
+// operations of train::step.
 #pragma once
 
 #include <functional>
@@ -51,25 +51,24 @@ struct Loss {
 class Phase {
  public:
   virtual ~Phase() = default;
-  // What the phase's maker gives for these samples, [N, ...sample shape], with graph if the phase
-  // trains it. Undefined where there is no maker. As `loss`.
-  virtual Tensor given(lane::Context& /*context*/, const Batch& /*batch*/) const { return {}; }
-  // Of the context's samples, `given` being what the maker gave for them. `prepare` of all networks
-  // has run. Collective: where a network mixes samples (batch norm). Bits: parameters, batch,
-  // seed, lanes.
-  virtual Loss loss(lane::Context& context, const Batch& batch, const Tensor& given) const = 0;
+  // What the phase's generator makes for these samples, [N, ...sample shape], with graph if the
+  // phase trains it. Undefined where there is no generator. As `loss`.
+  virtual Tensor generated(lane::Context& /*context*/, const Batch& /*batch*/) const { return {}; }
+  // Of the context's samples, and what was generated for them. `prepare` of all networks has run.
+  // Collective: where a network mixes samples (batch norm). Bits: parameters, batch, seed, lanes.
+  virtual Loss loss(lane::Context& context, const Batch& batch, const Tensor& generated) const = 0;
 };
-// With what the maker gives for the same samples.
+// With what the generator makes for the same samples.
 Loss loss_at_once(const Phase& phase, lane::Context& context, const Batch& batch);
 
 // Which samples are made: those with the numbers [first, first + count) of the stream of pictures.
 // A sample is a function of seed, number, class and the weights, not of count.
-struct Numbers {
+struct SampleRange {
   std::int64_t first = 0, count = 0;
   std::optional<std::int64_t> label = {};  // of all; without: sample i has the class i mod classes
 };
 // The class of each; empty where there are no classes. Error(kUsage) for a label that none has.
-std::vector<std::int64_t> labels_of(const Numbers& numbers, std::int64_t classes);
+std::vector<std::int64_t> labels_of(const SampleRange& range, std::int64_t classes);
 
 // Called before each pass of a network that makes samples. What it throws ends the making.
 using BeforePass = std::function<void()>;
@@ -80,9 +79,9 @@ class Objective {
   // As many as the kind's row has names, in its order.
   const std::vector<std::unique_ptr<Phase>>& phases() const { return phases_; }
   // [count, ...sample shape], without gradients.
-  virtual Tensor sample(const Numbers& numbers, const BeforePass& before) const = 0;
-  Tensor sample(const Numbers& numbers) const {
-    return sample(numbers, [] {});
+  virtual Tensor sample(const SampleRange& range, const BeforePass& before) const = 0;
+  Tensor sample(const SampleRange& range) const {
+    return sample(range, [] {});
   }
   // The loss of each held-out sample [N], without gradients, by random numbers of streams of their
   // own: sample i from position first + i, at every step the same. Labels are not dropped. Only

@@ -21,9 +21,9 @@ struct Setting;
 
 // One update of one network, in the order of a step.
 struct PhaseNames {
-  std::string_view name;        // key of the loss in the ledger: "denoise"; "discriminator"
-  std::string_view role;        // whose parameters it trains
-  std::string_view maker = {};  // whose output the loss judges, where that is another's
+  std::string_view name;            // key of the loss in the ledger: "denoise"; "discriminator"
+  std::string_view role;            // whose parameters it trains
+  std::string_view generator = {};  // whose output the loss judges, where that is another's
 };
 
 // A row of the objectives.

@@ -13,8 +13,8 @@ namespace lockstep::objective {
 // fma(noise, normal, x).
 struct SamplerStep {
   std::int64_t t = 0;
-  Combination x0;
-  Combination next;
+  LinearCombination x0;
+  LinearCombination next;
   float noise = 0;  // 0: no draw
 };
 

@@ -27,19 +27,19 @@ numerics::Device& device();
 at::Device tensors_device();
 
 // For another thread: a device, and memory for its tensors, in an order of their own where this
-// thread's device is a GPU. Device::mark orders the two.
-struct OwnOrder {
+// thread's device is a GPU. Device::record_event orders the two.
+struct OwnStream {
   std::unique_ptr<numerics::Device> device;
   at::Device tensors;
   std::shared_ptr<numerics::DeviceMemory> memory;  // null: that of this thread's tensors
 };
-OwnOrder own_order();
+OwnStream own_stream();
 
 // While it lives, this thread computes on `device`, with tensors of `tensors`, or in that order.
 class DeviceScope {
  public:
   explicit DeviceScope(numerics::Device& device, at::Device tensors = at::kCPU);
-  explicit DeviceScope(const OwnOrder& order);
+  explicit DeviceScope(const OwnStream& order);
   ~DeviceScope();
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;

@@ -4,7 +4,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 

@@ -25,7 +25,7 @@ struct OptimizerKind {
   std::unique_ptr<KindOptions> (*options)();
   std::unique_ptr<Optimizer> (*make)(const Options& options,
                                      const std::vector<at::Tensor>& parameters);
-  bool by_rate;  // a step moves each weight by about lr, however large the gradient is
+  bool scale_invariant;  // a step moves each weight by about lr, however large the gradient is
 };
 std::span<const OptimizerKind> optimizers();
 

@@ -6,9 +6,9 @@
 // `extends = "other.toml"` at the top takes every key that is not given from there; errors name the
 // file that a value came from. What the extended file gives for choices that are made otherwise
 // here (keys of another kind) is left out, and so is what an override makes meaningless. Relative
-// paths, `extends`, data.path and data.labels, start at the folder of the file that they stand in.
-// An integer is accepted for a float, not the other way round; NaN and infinity are refused; -0.0
-// is read as 0.0. Files of more than 1 MiB are refused.
+// paths (`extends`, data.path, data.labels, evaluation.features) start at the folder of the file
+// that they stand in. An integer is accepted for a float, not the other way round; NaN and infinity
+// are refused; -0.0 is read as 0.0. Files of more than 1 MiB are refused.
 #pragma once
 
 #include <filesystem>

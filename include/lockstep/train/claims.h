@@ -36,13 +36,14 @@ recipe::Recipe recipe_in(const checkpoint::Meta& meta, const std::string& name);
 
 // The first claim that does not follow from recipe, ledger and data, in words; nothing if all do.
 // shape: nothing if it is not at hand.
-std::optional<std::string> misfit(const checkpoint::Meta& meta, const recipe::Recipe& recipe,
-                                  const ledger::Header& header, const std::optional<Shape>& shape);
+std::optional<std::string> mismatch(const checkpoint::Meta& meta, const recipe::Recipe& recipe,
+                                    const ledger::Header& header,
+                                    const std::optional<Shape>& shape);
 
 // The first line of the ledger that does not follow from its recipe, in words ("step 3: …"): its
 // count of samples, its phases, or whether it has a commit. Nothing if all do. What the numbers are
 // only a replay can tell.
-std::optional<std::string> misfit(const ledger::Ledger& ledger, const recipe::Recipe& recipe);
+std::optional<std::string> mismatch(const ledger::Ledger& ledger, const recipe::Recipe& recipe);
 
 // state::commit of step 0: computed from recipe and seed, or named by the recipe if the run starts
 // from another run's state. Bits: recipe, shape.

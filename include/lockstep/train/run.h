@@ -38,8 +38,8 @@ struct RunOptions {
   // Private key (hash/key_file.h) that signs every checkpoint; rank 0 alone reads it. A run is
   // signed by one key, and goes on with that one only.
   std::optional<std::filesystem::path> sign = {};
-  // Gives step 0 (train/from.h) where the recipe starts from another run's state and the folder has
-  // no checkpoint yet; rank 0 alone calls it, once.
+  // Gives step 0 (train/initial_state.h) where the recipe starts from another run's state and the
+  // folder has no checkpoint yet; rank 0 alone calls it, once.
   std::function<state::State()> start = {};
   std::vector<std::string> notes = {};  // lines for the log, once step 0 was made so
   // This process's, with the recipe's kernels (train/numerics.h), where it was taken before. Empty:

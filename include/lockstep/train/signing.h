@@ -2,7 +2,6 @@
 // earlier attempt left unsigned, and what a statement must fit.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -12,12 +11,12 @@
 namespace lockstep::train {
 
 // What is wrong in the statement, in words; nothing if it fits.
-std::optional<std::string> misfit(const checkpoint::Statement& statement,
-                                  const ledger::Header& header);
-std::optional<std::string> misfit(const checkpoint::Statement& statement,
-                                  const ledger::Ledger& ledger);
-std::optional<std::string> misfit(const checkpoint::Statement& statement,
-                                  const checkpoint::Loaded& checkpoint);
+std::optional<std::string> mismatch(const checkpoint::Statement& statement,
+                                    const ledger::Header& header);
+std::optional<std::string> mismatch(const checkpoint::Statement& statement,
+                                    const ledger::Ledger& ledger);
+std::optional<std::string> mismatch(const checkpoint::Statement& statement,
+                                    const checkpoint::Loaded& checkpoint);
 
 // The statements of a folder whose run goes on with `key`, or without one. Errors: kUsage if
 // another key signed it, or if any signed it and none is given (evidence is not mixed); kCorrupt

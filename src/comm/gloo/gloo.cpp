@@ -61,7 +61,7 @@ bool lock_soon(std::mutex& lock) {
 #endif
 }
 
-// Set while this thread begins a verb.
+// Set while this thread begins an operation.
 thread_local bool begins = false;
 
 class Begins {
@@ -100,8 +100,8 @@ class Pair final : public AdoptedPair {
   }
 
  protected:
-  // Who begins a verb holds the context's lock, too, which Gloo's thread waits for. So that thread
-  // only ends the connection. Gloo's thread is told, and closes the pair.
+  // Who begins an operation holds the context's lock, too, which Gloo's thread waits for. So that
+  // thread only ends the connection. Gloo's thread is told, and closes the pair.
   void changeState(state next) noexcept override {
     if (next == CLOSED && begins)
       shutdown(fd_, SHUT_RDWR);

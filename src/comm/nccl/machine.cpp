@@ -66,8 +66,8 @@ Machine machine_of(std::string_view& text) {
   return machine;
 }
 
-std::string misfit(std::size_t rank, const Machine& mine, std::size_t other,
-                   const Machine& theirs) {
+std::string mismatch(std::size_t rank, const Machine& mine, std::size_t other,
+                     const Machine& theirs) {
   const std::string us = "rank " + std::to_string(rank), them = "rank " + std::to_string(other);
   if (mine.versions != theirs.versions)
     return us + " has " + mine.versions + ", " + them + " has " + theirs.versions +

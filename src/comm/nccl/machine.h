@@ -48,6 +48,7 @@ std::string text_of(const Machine& machine);
 Machine machine_of(std::string_view& text);
 
 // Why NCCL would not connect these two ranks, naming both, or "".
-std::string misfit(std::size_t rank, const Machine& mine, std::size_t other, const Machine& theirs);
+std::string mismatch(std::size_t rank, const Machine& mine, std::size_t other,
+                     const Machine& theirs);
 
 }  // namespace lockstep::comm

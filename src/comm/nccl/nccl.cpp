@@ -86,7 +86,7 @@ class Nccl final : public Transport {
         if (r == rank_) continue;
         std::string_view rest = addresses[r];
         const Machine theirs = machine_of(rest);
-        if (!(unfit = misfit(rank_, mine_, r, theirs)).empty()) return;
+        if (!(unfit = mismatch(rank_, mine_, r, theirs)).empty()) return;
         all_compute = all_compute && theirs.computes;
         if (r != 0) continue;
         if (rest.size() != sizeof id_.internal)

@@ -35,7 +35,7 @@ Cpu::Cpu(int threads, Isa isa) : threads_(threads), isa_(isa) {
 
 Cpu::~Cpu() = default;
 
-std::unique_ptr<Device> Cpu::another(int threads) const {
+std::unique_ptr<Device> Cpu::clone(int threads) const {
   return std::make_unique<Cpu>(threads, isa_);
 }
 

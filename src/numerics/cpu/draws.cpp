@@ -1,6 +1,5 @@
 
 #include <algorithm>
-#include <string>
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/cpu.h"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "numerics/cpu/integer_tile.h"
 #include "numerics/cpu/packed.h"

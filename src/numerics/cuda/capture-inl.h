@@ -43,7 +43,7 @@ void Device<Gpu>::from_host_by(std::size_t bytes, const Fill& fill, void* to) {
 }
 
 template <class Gpu>
-void Device<Gpu>::apart(const std::function<void()>& call) {
+void Device<Gpu>::outside_graph(const std::function<void()>& call) {
   if constexpr (Captures<Gpu>) {
     if (gpu_->capturing()) return gpu_->cut_capture(call);
   }

@@ -20,7 +20,6 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <utility>
 #include <vector>
 

@@ -30,10 +30,10 @@ class Device final : public numerics::Device {
   std::string name() override { return gpu_->name(); }
   std::string uuid() override { return gpu_->uuid(); }
   Cpu& host() override { return host_; }
-  std::unique_ptr<numerics::Device> another(int threads) const override {
-    return std::make_unique<Device>(gpu_->another(), threads);
+  std::unique_ptr<numerics::Device> clone(int threads) const override {
+    return std::make_unique<Device>(gpu_->clone(), threads);
   }
-  std::unique_ptr<Mark> mark() override;
+  std::unique_ptr<numerics::Event> record_event() override;
   void to_host(std::size_t bytes, const void* from, void* to) override {
     gpu_->to_host(bytes, from, to);
   }
@@ -43,7 +43,7 @@ class Device final : public numerics::Device {
   void copy(std::size_t bytes, const void* from, void* to) override { gpu_->copy(bytes, from, to); }
   void from_host_by(std::size_t bytes, const Fill& fill, void* to) override;
   std::unique_ptr<Captured> capture(const std::function<void()>& work) override;
-  void apart(const std::function<void()>& call) override;
+  void outside_graph(const std::function<void()>& call) override;
   void leaf_hashes(std::span<const ByteView> tiles, hash::Leaf* leaves) override;
   std::size_t first_non_finite(std::span<const std::span<const float>> tensors) override;
   void parallel_for(

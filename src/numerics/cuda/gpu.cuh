@@ -1,4 +1,4 @@
-// Private: one of NVIDIA's GPUs, as device.h, marks-inl.h and copies-inl.h want it. All work of a
+// Private: one of NVIDIA's GPUs, as device.h, events-inl.h and copies-inl.h want it. All work of a
 // process is in one stream (stream_context.cuh), but for copies (copy_stream.cuh) and what has its
 // own order.
 #pragma once
@@ -144,9 +144,9 @@ class Gpu {
   int multiprocessors() const { return multiprocessors_; }
   std::int64_t most_shared() const { return most_shared_; }
 
-  std::unique_ptr<Gpu> another() const { return std::make_unique<Gpu>(*this, context_); }
+  std::unique_ptr<Gpu> clone() const { return std::make_unique<Gpu>(*this, context_); }
   // One whose work is in a stream of its own, and that of its others.
-  std::unique_ptr<Gpu> own_order() const {
+  std::unique_ptr<Gpu> own_stream() const {
     return std::make_unique<Gpu>(*this, std::make_shared<StreamContext>(context_->pool()));
   }
 

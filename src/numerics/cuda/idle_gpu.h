@@ -30,7 +30,7 @@ class IdleGpu {
 
   static std::string name() { return "idle"; }
   static std::string uuid() { return {}; }
-  std::unique_ptr<IdleGpu> another() const {
+  std::unique_ptr<IdleGpu> clone() const {
     return std::make_unique<IdleGpu>(multiprocessors_, most_shared_, scratch_);
   }
   int multiprocessors() const { return multiprocessors_; }

@@ -120,9 +120,9 @@ class Memory final : public DeviceMemory {
     return std::make_unique<Device<IdleGpu>>(std::make_unique<IdleGpu>(
         gpu_->multiprocessors(), gpu_->most_shared(), std::move(scratch)));
   }
-  numerics::Gpu own_order() override {
+  numerics::Gpu own_stream() override {
     const std::scoped_lock lock(mutex_);
-    if (own_ == nullptr) own_ = std::make_shared<Memory>(gpu_->own_order());
+    if (own_ == nullptr) own_ = std::make_shared<Memory>(gpu_->own_stream());
     return {own_->kernels(), own_};
   }
   std::unique_ptr<DeviceMemory::Upload> begin_from_host(std::size_t bytes,
@@ -150,7 +150,7 @@ class Memory final : public DeviceMemory {
  private:
   std::unique_ptr<Device<Gpu>> kernels() {
     const std::scoped_lock lock(mutex_);
-    return std::make_unique<Device<Gpu>>(gpu_->another());
+    return std::make_unique<Device<Gpu>>(gpu_->clone());
   }
 
   template <class T>

@@ -90,7 +90,7 @@ LOCKSTEP_EXPORTED void lockstep_cuda_open(int number, int threads, double patien
     require(number);
     auto gpu = std::make_unique<Gpu>(number, cut_for);
     gpu->load();
-    opened.memory = std::make_shared<numerics::cuda::Memory<Gpu>>(gpu->another());
+    opened.memory = std::make_shared<numerics::cuda::Memory<Gpu>>(gpu->clone());
     opened.kernels = std::make_unique<numerics::cuda::Device<Gpu>>(std::move(gpu), threads);
   });
 }

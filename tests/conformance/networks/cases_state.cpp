@@ -1,5 +1,4 @@
 // What a state's digest and commit are made of.
-#include <string>
 
 #include "conformance/networks/tensors.h"
 #include "lockstep/state/state.h"

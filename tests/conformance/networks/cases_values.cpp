@@ -18,13 +18,13 @@ struct Start {
   std::int64_t classes = 0;
 
   std::string role() const {
-    switch (options.kind.row("kind").sort) {
-      case model::Sort::kDenoiser:
-      case model::Sort::kClassifier:
+    switch (options.kind.row("kind").type) {
+      case model::NetworkType::kDenoiser:
+      case model::NetworkType::kClassifier:
         return "model";
-      case model::Sort::kGenerator:
+      case model::NetworkType::kGenerator:
         return "generator";
-      case model::Sort::kDiscriminator:
+      case model::NetworkType::kDiscriminator:
         break;
     }
     return "discriminator";

@@ -84,7 +84,7 @@ class FarMemory final : public numerics::DeviceMemory {
   std::unique_ptr<numerics::Device> idle(std::function<void(std::int64_t)>) override {
     return std::make_unique<numerics::Idle>();  // the host's kernels: no memory of the device
   }
-  numerics::Gpu own_order() override { return {make_kernels(1), std::make_shared<FarMemory>()}; }
+  numerics::Gpu own_stream() override { return {make_kernels(1), std::make_shared<FarMemory>()}; }
   std::unique_ptr<Upload> begin_from_host(std::size_t bytes, const void* from) override {
     void* const memory = take(bytes);
     from_host(bytes, from, memory);

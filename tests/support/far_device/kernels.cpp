@@ -16,7 +16,7 @@ class FarDevice final : public numerics::Device {
 
   std::string name() override { return "a CPU in far memory"; }
   numerics::Cpu& host() override { return host_; }
-  std::unique_ptr<numerics::Device> another(int threads) const override {
+  std::unique_ptr<numerics::Device> clone(int threads) const override {
     return std::make_unique<FarDevice>(threads, host_.isa());
   }
 

@@ -10,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <sstream>
-#include <vector>
 
 namespace lockstep::testing::far {
 namespace {

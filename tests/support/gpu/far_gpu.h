@@ -32,10 +32,10 @@ class FarGpu {
 
   static std::string name() { return "an emulated GPU, in far memory"; }
   static std::string uuid() { return {}; }
-  std::unique_ptr<FarGpu> another() {
+  std::unique_ptr<FarGpu> clone() {
     return std::make_unique<FarGpu>(orders_.next(), multiprocessors(), most_shared(), context_);
   }
-  std::unique_ptr<FarGpu> own_order() {
+  std::unique_ptr<FarGpu> own_stream() {
     return std::make_unique<FarGpu>(orders_.next(), multiprocessors(), most_shared(),
                                     std::make_shared<FarStreamContext>(context_->machine, true));
   }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -46,8 +45,8 @@ class FarGraph {
 struct FarStreamContext {
   using Graph = FarGraph;
 
-  FarStreamContext(std::shared_ptr<Machine> its, bool own_order)
-      : machine(std::move(its)), now(own_order ? own : Streams::kNull) {}
+  FarStreamContext(std::shared_ptr<Machine> its, bool own_stream)
+      : machine(std::move(its)), now(own_stream ? own : Streams::kNull) {}
   ~FarStreamContext() { streams.destroy(own); }
   FarStreamContext(const FarStreamContext&) = delete;
   FarStreamContext& operator=(const FarStreamContext&) = delete;

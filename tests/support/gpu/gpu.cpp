@@ -3,7 +3,6 @@
 #include <cstring>
 #include <new>
 #include <span>
-#include <vector>
 
 #include "lockstep/core/bytes.h"
 #include "lockstep/core/error.h"
@@ -22,7 +21,7 @@ class NearGpu {
 
   static std::string name() { return "an emulated GPU"; }
   static std::string uuid() { return {}; }
-  std::unique_ptr<NearGpu> another() {
+  std::unique_ptr<NearGpu> clone() {
     return std::make_unique<NearGpu>(orders_.next(), multiprocessors(), most_shared());
   }
 

@@ -3,7 +3,6 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <set>
 
 namespace {

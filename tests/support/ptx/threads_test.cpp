@@ -33,7 +33,7 @@ TEST(PtxThreads, TheirGpuIsOursWhateverOthersDo) {
   others();
   gpu.kernels->binary(Binary::kAdd, kFloats, floats, sent, floats);
   others();
-  const std::unique_ptr<Mark> added = gpu.kernels->mark();
+  const std::unique_ptr<Event> added = gpu.kernels->record_event();
   others();
   added->wait();
   int of_thread = -1;

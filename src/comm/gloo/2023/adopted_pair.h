@@ -16,7 +16,6 @@
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
-#include <string>
 
 #include "lockstep/core/text.h"
 

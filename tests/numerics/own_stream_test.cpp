@@ -41,17 +41,17 @@ std::vector<float> all(float value) {
   return std::vector<float>(kFloats, value);
 }
 
-TEST(OwnOrder, SeesWhatWasGivenBeforeAMark) {
-  const Gpu own = gpu().memory->own_order();
+TEST(OwnStream, SeesWhatWasGivenBeforeAMark) {
+  const Gpu own = gpu().memory->own_stream();
   const There first(*gpu().memory), second(*own.memory);
   for (int i = 0; i < kOften; ++i) {
     const auto value = static_cast<float>(i);
     device().fill(kFloats, value, first);
-    const std::unique_ptr<Mark> filled = device().mark();
+    const std::unique_ptr<Event> filled = device().record_event();
     std::jthread([&] {
       filled->wait();
       own.kernels->scale(kFloats, 2, first, second);
-      own.kernels->mark()->wait();
+      own.kernels->record_event()->wait();
     }).join();
     device().scale(kFloats, 3, second, first);
     ASSERT_EQ(values(device(), first), all(6 * value));
@@ -60,11 +60,11 @@ TEST(OwnOrder, SeesWhatWasGivenBeforeAMark) {
 
 // It does not wait for what the other order is given after the mark, not even to have memory that
 // the other one gives back then.
-TEST(OwnOrder, IsNotThatOfOtherKernels) {
+TEST(OwnStream, IsNotThatOfOtherKernels) {
   const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
   if (blocking != nullptr && std::string(blocking) == "1")
     GTEST_SKIP() << "NOT PROVED: each launch is waited for";
-  const Gpu own = gpu().memory->own_order();
+  const Gpu own = gpu().memory->own_stream();
   // As much as a real GPU needs milliseconds for.
   const std::string name = device().name();
   const bool real = !name.starts_with("an emulated") && !name.starts_with("interpreted");
@@ -73,7 +73,7 @@ TEST(OwnOrder, IsNotThatOfOtherKernels) {
   int before = 0;
   for (int i = 0; i < kOften; ++i) {
     device().fill(count, 1, first);
-    device().mark()->wait();
+    device().record_event()->wait();
     for (int later = 0; later < 50; ++later) device().scale(count, 1, first, first);
     device().fill(count, 2, first);
     { const There given_back(*gpu().memory, count); }
@@ -88,8 +88,8 @@ TEST(OwnOrder, IsNotThatOfOtherKernels) {
 }
 
 // What the other order gives back is free when its work is done, and no memory is lacking before.
-TEST(OwnOrder, HasTheMemoryThatTheOtherOneGivesBack) {
-  const Gpu own = gpu().memory->own_order();
+TEST(OwnStream, HasTheMemoryThatTheOtherOneGivesBack) {
+  const Gpu own = gpu().memory->own_stream();
   const There first(*gpu().memory);
   const std::int64_t most = gpu().memory->left().value() / sizeof(float) / 4 * 3;
   for (int i = 0; i < kOften; ++i) {
@@ -105,8 +105,8 @@ TEST(OwnOrder, HasTheMemoryThatTheOtherOneGivesBack) {
 }
 
 // With its memory.
-TEST(OwnOrder, IsOneForAllThatAsk) {
-  const Gpu one = gpu().memory->own_order(), other = gpu().memory->own_order();
+TEST(OwnStream, IsOneForAllThatAsk) {
+  const Gpu one = gpu().memory->own_stream(), other = gpu().memory->own_stream();
   for (int i = 0; i < kOften; ++i) {
     const auto value = static_cast<float>(i);
     const There kept(*other.memory);
@@ -121,8 +121,8 @@ TEST(OwnOrder, IsOneForAllThatAsk) {
   }
 }
 
-TEST(OwnOrder, IsNotCaptured) {
-  const Gpu own = gpu().memory->own_order();
+TEST(OwnStream, IsNotCaptured) {
+  const Gpu own = gpu().memory->own_stream();
   const There first(*gpu().memory), second(*own.memory);
   device().fill(kFloats, 1, first);
   const auto captured = device().capture([&] {

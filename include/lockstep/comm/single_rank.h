@@ -8,7 +8,7 @@
 
 namespace lockstep::comm {
 
-class Alone final : public Group {
+class SingleRank final : public Group {
  public:
   Rank rank() const override { return Rank(0); }
   int size() const override { return 1; }

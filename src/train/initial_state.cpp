@@ -1,4 +1,4 @@
-#include "lockstep/train/from.h"
+#include "lockstep/train/initial_state.h"
 
 #include <algorithm>
 #include <map>
