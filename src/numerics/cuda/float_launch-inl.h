@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "numerics/cuda/chains-inl.h"
+#include "numerics/cuda/divisor.h"
 #include "numerics/cuda/float_tile-inl.h"
 
 namespace lockstep::numerics::cuda {
@@ -49,6 +50,9 @@ struct TileCost {
   // Tiles that fill a GPU: eight warps a multiprocessor.
   std::int64_t full(int multiprocessors) const { return 8 / warps * multiprocessors; }
 };
+
+// Memory for sums of blocks side by side that is worth fewer idle multiprocessors.
+constexpr std::int64_t kSumsBeside = std::int64_t{64} << 20;
 template <int kRows, int kColumns>
 constexpr TileCost cost_of(TileKind kind, std::int64_t weight) {
   using Shape = Tile<kRows, kColumns>;
@@ -68,15 +72,25 @@ inline Cut cut_of(const FloatShape& s, int multiprocessors) {
   for (const TileCost& tile : kTiles) {
     const std::int64_t tiles =
         s.batch * ((s.m + tile.rows - 1) / tile.rows) * ((s.n + tile.columns - 1) / tile.columns);
-    const std::int64_t room = tile.full(multiprocessors) / tiles,
-                       beside = std::max<std::int64_t>(std::min<std::int64_t>(room, cut.parts), 1);
-    const std::int64_t launches = (cut.parts + beside - 1) / beside;
-    const std::int64_t cost =
-        launches * tile.of((tiles * beside + multiprocessors - 1) / multiprocessors);
-    if (least != 0 && cost >= least) continue;
-    least = cost;
-    cut.tile = tile.kind;
-    cut.at_once = beside > 1 ? static_cast<int>(beside) : 0;
+    const auto cost_of_launch = [&](std::int64_t blocks) {
+      return tile.of((tiles * blocks + multiprocessors - 1) / multiprocessors);
+    };
+    // One after another, where tiles fill the GPU. Else as many as fill it, or some more, so that
+    // the last multiprocessors have as much to do as the first.
+    const std::int64_t room = std::max<std::int64_t>(tile.full(multiprocessors) / tiles, 1),
+                       fewest = std::min<std::int64_t>(room, cut.parts),
+                       most = room == 1 ? fewest
+                                        : std::clamp<std::int64_t>(
+                                              kSumsBeside / (4 * s.batch * s.m * s.n), fewest,
+                                              std::min<std::int64_t>(cut.parts, fewest + 32));
+    for (std::int64_t beside = most; beside >= fewest; --beside) {
+      const std::int64_t cost =
+          cut.parts / beside * cost_of_launch(beside) + cost_of_launch(cut.parts % beside);
+      if (least != 0 && cost >= least) continue;
+      least = cost;
+      cut.tile = tile.kind;
+      cut.at_once = beside > 1 ? static_cast<int>(beside) : 0;
+    }
   }
   return cut;
 }
@@ -89,11 +103,12 @@ struct AddParts {
   bool last;
   const float* sums;
   Result result;
+  Divisor by_n, by_m;
 
   LOCKSTEP_DEVICE void operator()(std::int64_t at) const {
-    const auto j = static_cast<int>(at % s.n);
-    const auto i = static_cast<int>(at / s.n % s.m);
-    const auto row = result.row(static_cast<int>(at / s.n / s.m), i);
+    const std::int64_t line = by_n.quotient(at), z = by_m.quotient(line);
+    const auto j = static_cast<int>(at - line * s.n);
+    const auto row = result.row(static_cast<int>(z), static_cast<int>(line - z * s.m));
     const std::int64_t all = static_cast<std::int64_t>(s.batch) * s.m * s.n;
     float sum = first == 0 ? sums[at] : row.to[j] + sums[at];
     sum = add_onto(sum, InRows{sums}, at + all, all, count - 1);
@@ -136,10 +151,12 @@ void launch_cut(Gpu& gpu, const FloatShape& s, const Cut& cut, const Left& left,
   if (cut.at_once == 0) return launch_tiles(gpu, cut.tile, s, {}, left, right, result);
   const std::int64_t all = static_cast<std::int64_t>(s.batch) * s.m * s.n;
   const Scratch<Gpu, float> sums(gpu, cut.at_once * all);
+  const Divisor by_n(s.n, all), by_m(s.m, all);
   for (int first = 0; first < cut.parts; first += cut.at_once) {
     const int count = cut.parts - first < cut.at_once ? cut.parts - first : cut.at_once;
     launch_tiles(gpu, cut.tile, s, {first, count, sums.data()}, left, right, result);
-    const AddParts<Result> body{s, first, count, first + count == cut.parts, sums.data(), result};
+    const bool last = first + count == cut.parts;
+    const AddParts<Result> body{s, first, count, last, sums.data(), result, by_n, by_m};
     gpu.launch(grid_of(all), Each<AddParts<Result>>{all, body});
   }
 }

@@ -111,7 +111,8 @@ struct ForwardRows {
   };
 
   LOCKSTEP_DEVICE Row row(std::int64_t, std::int64_t i) const {
-    const std::int64_t sample = i / positions;
+    const std::int64_t sample =
+        static_cast<std::uint32_t>(i) / static_cast<std::uint32_t>(positions);
     return {spec::scale_of(of_x[sample], *of_w), added.bias,
             added.rows == nullptr ? nullptr : added.rows + sample * out,
             added.values == nullptr ? nullptr : added.values + i * out, y + i * out};
@@ -147,9 +148,12 @@ struct InputGradRows {
   };
 
   LOCKSTEP_DEVICE Row row(std::int64_t, std::int64_t i) const {
-    const std::int64_t line = i / x.count, sample = line / y.count;
-    const std::int64_t at_y = y.first + line % y.count * stride;
-    const std::int64_t at_x = x.first + i % x.count * stride;
+    // Of 32 bits: a GPU divides those of 64 by a function.
+    const auto n = static_cast<std::uint32_t>(i), across = static_cast<std::uint32_t>(x.count),
+               down = static_cast<std::uint32_t>(y.count);
+    const std::uint32_t line = n / across, sample = line / down;
+    const std::int64_t at_y = y.first + (line - sample * down) * stride;
+    const std::int64_t at_x = x.first + (n - line * across) * stride;
     return {spec::scale_of(of_dy[sample], *of_w), bias, dx + ((sample * h + at_y) * w + at_x) * in};
   }
 };

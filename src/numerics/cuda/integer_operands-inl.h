@@ -140,10 +140,12 @@ struct PatchRows : Pixels {
   }
 
   LOCKSTEP_DEVICE Row row(std::int64_t, std::int64_t i) const {
-    const std::int64_t line = i / x.positions;
-    const auto at_x = static_cast<std::int32_t>(i % x.positions);
-    const auto at_y = static_cast<std::int32_t>(line % y.positions);
-    return row_from(line / y.positions, y.first + at_y * y.step, x.first + at_x * x.step, 0);
+    const auto n = static_cast<std::uint32_t>(i), across = static_cast<std::uint32_t>(x.positions),
+               down = static_cast<std::uint32_t>(y.positions);
+    const std::uint32_t line = n / across, sample = line / down;
+    const auto at_x = static_cast<std::int32_t>(n - line * across);
+    const auto at_y = static_cast<std::int32_t>(line - sample * down);
+    return row_from(sample, y.first + at_y * y.step, x.first + at_x * x.step, 0);
   }
   LOCKSTEP_DEVICE Move move(const DigitsOfK& k) const {
     return moved(k.slow * y.tap_step, k.middle * x.tap_step, k.fast);

@@ -85,11 +85,15 @@ class WarpSums {
         left_(t.thread() % kWarp, row_),
         right_(t.thread() % kWarp, column_) {}
 
-  // Adds kDepth products to each sum.
-  template <class Thread>
-  LOCKSTEP_DEVICE void add(Thread& t, const std::int16_t* left, const std::int16_t* right) {
+  // Adds kDepth products to each sum. Calls `meanwhile` behind the first of them: a warp issues in
+  // order, so what stands before them keeps the tensor cores waiting.
+  template <class Thread, class Meanwhile>
+  LOCKSTEP_DEVICE void add(Thread& t, const std::int16_t* left, const std::int16_t* right,
+                           const Meanwhile& meanwhile) {
+    static_assert(kDepth > 32);
     LOCKSTEP_UNROLL
     for (int k = 0; k < kDepth; k += 32) {
+      if (k == 32) meanwhile();
       Slices columns[kAcross / 2][4];
       LOCKSTEP_UNROLL
       for (int j = 0; j < kAcross / 2; ++j) right_.load(t, right, j, k, columns[j]);
@@ -294,8 +298,7 @@ struct IntegerKernel {
       for (std::int32_t k = 0; k < steps; ++k) {
         t.template wait<Tile::kStages - 2>();
         t.barrier();  // what is fetched next lies where the step before this one was
-        fetch();
-        sums.add(t, now, now + Tile::kRows * kDepth);
+        sums.add(t, now, now + Tile::kRows * kDepth, fetch);
         if constexpr (Tile::kLong) {
           if ((k + 1) % (kExactDepth / kDepth) == 0) sums.flush();
         }
