@@ -18,9 +18,8 @@ constexpr const char* kNoFile = ": it is a folder, link, pipe or device, not a f
 
 bool Findings::note(const Error& failure) {
   const bool as_it_is = failure.code() == Code::kDiffer || failure.code() == Code::kEnvironment;
-  if (!as_it_is && failure.code() != Code::kCorrupt && failure.code() != Code::kCannotCompare)
-    return false;
-  result.findings.push_back({as_it_is ? failure.code() : Code::kCorrupt, failure.what()});
+  if (!as_it_is && failure.code() != Code::kCorrupt) return false;
+  result.findings.push_back({failure.code(), failure.what()});
   return true;
 }
 

@@ -14,7 +14,7 @@
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/claims.h"
-#include "lockstep/train/from.h"
+#include "lockstep/train/initial_state.h"
 #include "lockstep/train/run_folder.h"
 #include "lockstep/train/sample_archive.h"
 #include "lockstep/train/signing.h"
@@ -123,6 +123,9 @@ class Verifier : public Findings {
     if (result.recipe.empty()) result.recipe = meta.recipe.hex();
     if (state::digest(state).root != meta.state)
       differ(file.string() + ": its tensors are not the state that it names");
+    if (ledger && meta.semantics != ledger->header.semantics)
+      return differ(file.string() + ": it names semantics " + std::to_string(meta.semantics) +
+                    ", its ledger " + std::to_string(ledger->header.semantics));
     const auto recipe = attempt([&] { return train::recipe_in(meta, file.string()); });
     if (!recipe) return;
     if (checkpoint::step_of(file.filename().string()) != state.step)
@@ -191,7 +194,7 @@ class Verifier : public Findings {
       if (!step || !is_file(folder.checkpoints() / name)) continue;
       const auto parsed = statement(folder.checkpoints() / name, *step);
       if (!parsed) continue;
-      if (const auto what = train::misfit(*parsed, ledger))
+      if (const auto what = train::mismatch(*parsed, ledger))
         differ((folder.checkpoints() / name).string() + ": " + *what);
       else
         accept(*parsed);
@@ -207,7 +210,7 @@ class Verifier : public Findings {
     const auto step = checkpoint::step_of(file.filename().string());
     const auto found = step ? statements_.find(*step) : statements_.end();
     if (found != statements_.end()) {
-      if (const auto what = train::misfit(found->second, loaded))
+      if (const auto what = train::mismatch(found->second, loaded))
         differ(signature.string() + ": " + *what);
     } else if (key_ && !fs_.exists(signature) && fs_.exists(file)) {
       not_signed(file, signature);
@@ -245,7 +248,7 @@ class Verifier : public Findings {
       differ(file + ": it is the ledger of another recipe than recipe.toml");
     else if (header != train::header_of(*recipe_, header.data))
       differ(file + ":1: it does not follow from recipe.toml");
-    else if (const auto what = train::misfit(ledger, *recipe_))
+    else if (const auto what = train::mismatch(ledger, *recipe_))
       differ(file + ": it does not follow from recipe.toml: " + *what);
   }
 
@@ -254,7 +257,8 @@ class Verifier : public Findings {
               const ledger::Header& header, const recipe::Recipe& in_file) {
     const recipe::Recipe& recipe = recipe_ ? *recipe_ : in_file;
     if (loaded.meta().recipe != recipe::id(recipe)) return;  // which the ledger's part reports
-    if (const auto what = train::misfit(loaded.meta(), recipe, header, shape(recipe, header.data)))
+    if (const auto what =
+            train::mismatch(loaded.meta(), recipe, header, shape(recipe, header.data)))
       differ(file.string() + ": " + *what);
     if (loaded.state().step != Step(0)) return;
     attempt([&] {
@@ -385,7 +389,8 @@ VerifyResult verify(const stdfs::path& path, const VerifyOptions& options) {
                                .what = path.string() + ": nothing in it is signed",
                                .not_signed = true});
   if (key) {  // with a key: what disagrees may be forged
-    for (Finding& finding : result.findings) finding.code = Code::kCorrupt;
+    for (Finding& finding : result.findings)
+      if (finding.code == Code::kDiffer) finding.code = Code::kCorrupt;
   }
   if (!result.findings.empty()) result.signed_to.reset();
   return result;

@@ -36,9 +36,11 @@ void create(const stdfs::path& path, mode_t mode, const std::string& text) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (fd < 0 && errno == EEXIST) refuse_existing(path);
   if (fd < 0) fail_to_write(path);
-  errno = ENOSPC;  // what a short write means, which sets none
-  const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-                       ::fsync(fd) == 0;
+  std::string_view left = text;
+  ssize_t n = 0;
+  while (!left.empty() && (n = ::write(fd, left.data(), left.size())) > 0)
+    left.remove_prefix(static_cast<std::size_t>(n));
+  const bool written = left.empty() && ::fsync(fd) == 0;
   const int error = errno;
   ::close(fd);
   if (written) return;

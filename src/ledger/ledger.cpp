@@ -34,18 +34,17 @@ std::size_t whole_lines(std::string_view text) {
 }
 
 void check_same_run(const Header& here, const Header& wanted, const std::string& name) {
-  const char* hint = "use another run folder";
+  if (here.semantics != wanted.semantics) {
+    throw Error(Code::kCannotCompare,
+                name + ": made with semantics " + std::to_string(here.semantics) +
+                    ", this program has " + std::to_string(wanted.semantics),
+                "use the version of lockstep that made it");
+  }
   if (here.recipe != wanted.recipe) {
     throw Error(Code::kUsage,
                 name + " is of recipe " + here.recipe.hex().substr(0, 16) + ", not of " +
                     wanted.recipe.hex().substr(0, 16),
-                hint);
-  }
-  if (here.semantics != wanted.semantics) {
-    throw Error(Code::kUsage,
-                name + " was made with semantics " + std::to_string(here.semantics) +
-                    "; this program has " + std::to_string(wanted.semantics),
-                hint);
+                "use another run folder");
   }
   if (here.data != wanted.data) {
     throw Error(Code::kData,
@@ -136,9 +135,10 @@ Writer::Writer(FileSystem& fs, std::filesystem::path path, const Header& header,
     return;
   }
   existing_.header = header;
-  publish(fs, path_, as_bytes(format_header(existing_.header)));
+  const std::string line = format_header(existing_.header);
+  publish(fs, path_, as_bytes(line));
   chain_ = existing_.header.chain;
-  file_ = fs.open_append(path_);
+  open(line.size());
 }
 
 void Writer::drop_torn_line() {
@@ -150,10 +150,15 @@ void Writer::drop_torn_line() {
 // its next line.
 void Writer::renew() {
   publish(fs_, path_, as_bytes(text_));
-  file_ = fs_.open_append(path_);
+  open(text_.size());
   text_.clear();
   text_.shrink_to_fit();
   torn_ = false;
+}
+
+void Writer::open(std::uint64_t size) {
+  file_ = fs_.open_append(path_);
+  size_ = size;
 }
 
 std::optional<Difference> Writer::record(Entry entry) {
@@ -168,6 +173,7 @@ std::optional<Difference> Writer::record(Entry entry) {
   existing_.entries = {};
   const std::string line = format_entry(entry, chain_);
   file_->append(as_bytes(line));
+  size_ += line.size();
   last_ = entry.step;
   chain_ = entry.chain;
   return std::nullopt;
@@ -176,9 +182,9 @@ std::optional<Difference> Writer::record(Entry entry) {
 void Writer::sync() {
   if (!file_) return renew();
   file_->sync();
-  if (!file_->is_at(path_))
+  if (!file_->is_at(path_) || file_->size() != size_)
     throw Error(Code::kEnvironment,
-                path_.string() + " was replaced or removed while the run wrote to it",
+                path_.string() + " was replaced, removed or cut while the run wrote to it",
                 "nothing else may write there; the same command goes on from the last checkpoint");
 }
 

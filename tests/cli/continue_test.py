@@ -1,7 +1,9 @@
 """Runs that go on: by their own recipe, with other settings, from another run's state."""
 
+import hashlib
 import json
 import os
+import re
 
 from support import SOURCE, Cli, main
 
@@ -35,6 +37,18 @@ class GoesOn(Cli):
         self.write("run/recipe.toml", text)
         self.assertIn("SHA-256", self.refused(5, "train", "run"))
         self.assertIn("it has no recipe.toml", self.refused(2, "train", "."))
+
+    def test_a_run_of_other_arithmetic_is_125_and_is_not_called_damaged(self):
+        self.train(TOY, "--run", "run", *SMALL, "--set", "run.steps=1")
+        name, _, body = self.read("run", "recipe.toml").split(b"\n", 2)
+        stated = re.match(rb"# semantics (\d+)\n", body)
+        self.assertIsNotNone(stated)
+        body = b"# semantics %d\n" % (int(stated[1]) + 1) + body[stated.end():]
+        self.write("run/recipe.toml", b"\n".join([name, b"# sha256 " + hashlib.sha256(body).hexdigest().encode(), body]))
+        before = self.contents("run")
+        for command in (["train", "run"], ["train", TOY, "--run", "run", *SMALL], ["replay", "run"], ["verify", "run"]):
+            self.assertIn(f"made with semantics {int(stated[1]) + 1}, this program has {int(stated[1])}", self.refused(125, *command))
+        self.assertEqual(self.contents("run"), before)
 
     def test_never_with_fewer_steps_than_are_done(self):
         self.train(TOY, "--run", "run", *SMALL, "--set", "run.steps=5")
@@ -101,7 +115,7 @@ class FromAnotherRun(Cli):
 
     def test_frozen_weights(self):
         frozen = [*self.child, "--set", "discriminator.weights=frozen"]
-        self.assertIn("[discriminator]: its weights are frozen, and the run starts from no other",
+        self.assertIn("[discriminator]: its weights are frozen, but the run does not start from another run",
                       self.refused(2, *frozen, "--run", "none"))
         self.assertFalse(os.path.exists(self.path("none")))
         both = ["--set", "generator.weights=frozen", "--set", "discriminator.weights=frozen"]
@@ -179,7 +193,7 @@ class FromAnotherRun(Cli):
 
     def test_begins_anew(self):
         anew = ["--set", "run.from.optimizer=anew", "--set", "generator.optimizer.warmup=2"]
-        self.assertIn("the run starts from no other", self.refused(2, *self.child, *anew, "--run", "child"))
+        self.assertIn("but the run does not start from another run", self.refused(2, *self.child, *anew, "--run", "child"))
         self.assertFalse(os.path.exists(self.path("child")))
         self.ok(*self.child, *anew, "--from", "parent@3", "--run", "child", "--set", "run.steps=2")
         self.assertIn("starts from parent@3, after 3 updates; optimisers and schedules begin anew",
@@ -204,6 +218,22 @@ class FromAnotherRun(Cli):
             self.assertIn("recipe.toml", self.refused(5, *self.child, "--run", "child"))
             self.ok(*command)
             self.assertEqual(self.read("child", "recipe.toml"), text)
+
+    def test_a_first_state_that_is_damaged_is_5_and_its_own_command_brings_it_back(self):
+        command = [*self.child, "--from", "parent@3", "--run", "child"]
+        self.ok(*command, "--set", "run.steps=0")
+        whole = self.evidence("child")
+        name = "child/checkpoints/step-00000000.h5"
+        damaged = bytearray(self.read(name))
+        damaged[len(damaged) // 2] ^= 1
+        self.write(name, bytes(damaged))
+        self.assertIn("checkpoints has no whole checkpoint",
+                      self.run_it("train", "child", "--set", "run.steps=1", "--quiet").stderr.splitlines()[-1])
+        self.assertEqual(self.run_it("train", "child", "--set", "run.steps=1", "--quiet").returncode, 5)
+        other = self.run_it(*self.child, "--from", "parent@6", "--run", "child")
+        self.assertEqual(other.returncode, 2, other.stderr)
+        self.assertEqual(self.run_it(*command, "--set", "run.steps=0").returncode, 0)
+        self.assertEqual(self.evidence("child"), whole)
 
     def test_its_first_state_has_a_number(self):
         self.ok(*self.child, "--from", "parent", "--run", "child")

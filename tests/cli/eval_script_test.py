@@ -35,6 +35,11 @@ class Broken(torch.nn.Module):
         return x.view(7, 7)
 
 
+class Infinite(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.avg_pool2d(x, 6).flatten(1) / 0.0
+
+
 class Integers(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.flatten(1).long()
@@ -51,7 +56,7 @@ class EvalScript(Cli):
         super().setUp()
         self.ok("train", os.path.join(SOURCE, "recipes/golden/dit.toml"), "--run", "made", "--quiet",
                 "--set", "run.steps=5", "--set", "samples.count=0")
-        for module in (Pooled(), Broken(), Integers()):
+        for module in (Pooled(), Broken(), Infinite(), Integers()):
             torch.jit.script(module).save(self.path(type(module).__name__.lower() + ".pt"))
 
     def evaluated(self, network, *more):
@@ -88,6 +93,9 @@ class EvalScript(Cli):
         lines = self.ok(*self.evaluated("pooled.pt")).splitlines()
         self.assertIn("(features: TorchScript ", lines[1])
         self.assertEqual(lines[-1], "native: these values are this machine's")
+
+    def test_features_that_are_not_finite_are_7(self):
+        self.assertIn("features that are not finite", self.refused(7, *self.evaluated("infinite.pt")))
 
     def test_what_is_no_network_of_features_is_refused(self):
         self.write("text.pt", "no network")

@@ -124,10 +124,12 @@ class Checkpoints(Cli):
         damaged = bytearray(self.read(LAST))
         damaged[1000] ^= 1
         self.write(LAST, bytes(damaged))
-        for command in (["sample", "runs/tiny", "--out", "no.png"], ["inspect", LAST]):
-            self.assertIn("step-00000002.h5, bytes", self.refused(5, *command))
-        self.assertFalse(os.path.exists(self.path("no.png")))
-
+        for code, command in ((5, ["sample", "runs/tiny", "--out", "no.png"]), (5, ["inspect", LAST]), (5, ["export", "runs/tiny", "no"]),
+                              (5, ["export", LAST, "no.safetensors", "--role", "model"]), (5, ["eval", "runs/tiny", "--features", "runs/tiny"]),
+                              (5, ["trace", "runs/tiny", "no.jsonl", "--step", "3"]), (125, ["diff", LAST, LAST]),
+                              (125, ["bisect", "runs/tiny", "runs/tiny", "--step", "3"])):
+            self.assertIn("step-00000002.h5, bytes", self.refused(code, *command))
+        self.assertEqual([name for name in os.listdir(self.path(".")) if name.startswith("no")], [])
 
     def test_one_that_was_cut_to_nothing_is_said_in_a_short_line(self):
         """All its tensors are damaged then."""

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import time
@@ -28,12 +29,19 @@ class Output(Cli):
 class Full(Output):
     def test_a_result_that_cannot_be_written_is_4(self):
         self.ok("trace", "runs/tiny", "trace.jsonl", "--quiet")
+        with open(self.path("facts.json"), "w", encoding="utf-8") as file:
+            file.write(self.ok("fingerprint", "--json"))
         commands = [["--help"], ["-V"], ["help", "train"], ["completion", "bash"], ["man"], ["train", "--help-recipe"],
                     ["train", "tiny.toml", "--dry-run"], ["train", "tiny.toml", "--quiet", "--run", "other"],
                     ["verify", "runs/tiny"], ["replay", "runs/tiny", "--quiet"], ["report", "runs/tiny"],
                     ["inspect", "runs/tiny"], ["diff", "runs/tiny", "runs/tiny"], ["fingerprint"], ["keygen", "key"],
                     ["pack", "images", "images.h5"], ["sample", "runs/tiny", "--count", "1"], ["doctor"],
-                    ["trace", "runs/tiny", "again.jsonl", "--quiet"], ["bisect", "trace.jsonl", "trace.jsonl"]]
+                    ["trace", "runs/tiny", "again.jsonl", "--quiet"], ["bisect", "trace.jsonl", "trace.jsonl"],
+                    ["export", "runs/tiny", "exported.safetensors", "--role", "model"], ["check", "facts.json", "facts.json"],
+                    ["rounding", "runs/tiny"]]
+        # eval needs a classifier, and prints by the same function.
+        known = set(re.findall(r"^  (\w+)  ", self.ok("--help"), re.M))
+        self.assertEqual(known - {command[0] for command in commands} - {"eval"}, set())
         for command in commands:
             line = self.one_line(4, self.with_stdout(self.to("/dev/full", *command)))
             self.assertIn("standard output: No space left on device", line)
@@ -52,6 +60,11 @@ class Full(Output):
     def test_what_was_computed_stays(self):
         self.to("/dev/full", "train", "tiny.toml", "--quiet", "--run", "other")
         self.assertEqual(self.evidence("other"), self.evidence("runs/tiny"))
+        for name, command in (("some.png", ["sample", "runs/tiny", "--count", "1", "--out"]), ("some.h5", ["pack", "images"]),
+                              ("some.safetensors", ["export", "runs/tiny", "--role", "model"])):
+            self.to("/dev/full", *command, f"full-{name}")
+            self.ok(*command, name)
+            self.assertEqual(self.read(f"full-{name}"), self.read(name))
 
     def test_a_reader_that_is_gone_is_no_error(self):
         for handler in (signal.SIG_DFL, signal.SIG_IGN):
@@ -207,7 +220,7 @@ class Inspect(Output):
     def test_calls_foreign_what_is_foreign(self):
         for name in ("images", "support.py"):
             self.write("support.py", "")
-            self.assertIn(f"{name} is foreign", self.refused(2, "inspect", name))
+            self.assertIn(f"{name} is not a file that lockstep writes", self.refused(2, "inspect", name))
         self.write("no.png", "GIF89a")
         self.assertIn("no.png", self.refused(5, "inspect", "no.png"))
 

@@ -45,18 +45,18 @@ class Ranks(Toy):
         self.assertEqual(self.evidence("run"), self.alone())
         self.assertEqual(sorted(os.listdir(self.path("logs/run"))), ["rank-0.jsonl", "rank-1.jsonl", "rank-2.jsonl"])
         logs = [[json.loads(line) for line in self.read(f"logs/run/rank-{rank}.jsonl").splitlines()] for rank in range(3)]
-        verbs = [[(line["step"], line["verb"], line["about"]) for line in log] for log in logs]
-        self.assertEqual(verbs[0], verbs[1])  # collective: the same ones in the same order
-        self.assertEqual(verbs[0], verbs[2])
-        self.assertEqual({line[0] for line in verbs[0]} - {0}, set(range(1, 41)))
-        self.assertTrue(any(verb == "all_to_all" and about.startswith("partials of ") for _, verb, about in verbs[0]))
+        operations = [[(line["step"], line["operation"], line["about"]) for line in log] for log in logs]
+        self.assertEqual(operations[0], operations[1])  # collective: the same ones in the same order
+        self.assertEqual(operations[0], operations[2])
+        self.assertEqual({line[0] for line in operations[0]} - {0}, set(range(1, 41)))
+        self.assertTrue(any(operation == "all_to_all" and about.startswith("partials of ") for _, operation, about in operations[0]))
         for lines in zip(*logs, strict=True):
             for rank, line in enumerate(lines):
                 self.assertEqual((line["rank"], line["ranks"]), (rank, 3))
                 self.assertLessEqual(line["waited"], line["seconds"] + 1e-9)
                 self.assertNotIn("error", line)
                 self.assertEqual(line["memory"], "host")
-                if line["verb"] == "all_to_all":  # what one sends, the other receives
+                if line["operation"] == "all_to_all":  # what one sends, the other receives
                     self.assertEqual(line["from"], [other["to"][rank] for other in lines])
                     self.assertEqual(line["bytes_sent"], sum(line["to"]) - line["to"][rank])
 
@@ -99,12 +99,25 @@ class Ranks(Toy):
         self.ok(*TRAIN, *MANY, "--run", "run", "--ranks", "4")
         self.assertEqual(self.evidence("run"), expected)
 
+    def test_a_killed_command_takes_its_ranks_with_it(self):
+        process = self.start(*TRAIN, "--set", "run.steps=1000000", "--run", "run", "--ranks", "3")
+        self.wait_for_step(5)
+        self.assertEqual(len(self.rank_processes("RANK")), 3)
+        process.kill()
+        process.communicate(timeout=200)
+        deadline = time.monotonic() + 120
+        while self.rank_processes("RANK"):
+            self.assertLess(time.monotonic(), deadline, "ranks outlive the command that started them")
+            time.sleep(0.01)
+        self.ok(*TRAIN, "--run", "run", "--set", f"run.steps={self.lines() + 5}")
+
     def test_a_rank_killed_before_all_have_met_is_named_at_once(self):
         for victim, ranks in ((0, 2), (1, 3)):
             process = self.start(*TRAIN, "--json", "--run", "run", "--ranks", str(ranks), LOCKSTEP_DEADLINE="1000")
-            while victim not in self.rank_processes("RANK"):
+            while victim not in (found := self.rank_processes("RANK")):
+                self.assertIsNone(process.poll())
                 time.sleep(0.001)
-            self.kill_rank("RANK", victim)
+            os.kill(found[victim], signal.SIGKILL)
             out, err = process.communicate(timeout=200)  # half a deadline is longer
             self.assertEqual(process.returncode, 6, err)
             self.assertEqual(json.loads(out)["error"]["code"], 6)  # by the launcher where rank 0 cannot
@@ -141,6 +154,7 @@ class Ranks(Toy):
         for signals in ([signal.SIGTERM], [signal.SIGINT, signal.SIGINT]):
             process = self.start("check", "--ranks", "2", "--json")
             while not self.rank_processes("RANK"):
+                self.assertIsNone(process.poll())
                 time.sleep(0.001)
             for number in signals:
                 process.send_signal(number)
@@ -319,6 +333,12 @@ class Ranks(Toy):
         self.assertIn("others may read", self.refused(
             2, *TRAIN, RANK="0", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT="29518",
             LOCKSTEP_SECRET_FILE=self.path("open")))
+        for length in (0, 1, 31, 4097):
+            self.write("secret", b"x" * length)
+            os.chmod(self.path("secret"), 0o600)
+            self.assertIn(f"a secret has 32 to 4096 bytes, not {length}", self.refused(
+                2, *TRAIN, RANK="0", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT="29518",
+                LOCKSTEP_SECRET_FILE=self.path("secret")))
         self.assertIn("6 lanes", self.refused(2, *TRAIN, "--ranks", "7"))
         for inside in ("new", "new/log", "./new/../new/checkpoints"):  # which a run would take for another's files
             self.assertIn("lies in the run's folder, new", self.refused(2, *TRAIN, "--run", "new", "--exchange-log", inside))

@@ -8,6 +8,7 @@ Of the many opens, writes and reads only every STRIDE-th fails, one a run; of wh
 import errno
 import os
 import re
+import resource
 import shutil
 import socket
 import stat
@@ -115,6 +116,23 @@ class FailingCalls(Cli):
 
     def test_every_list(self):
         self.assertGreater(self.every_call("list", errno.EIO), 2)
+
+    def test_what_verify_cannot_read_is_4(self):
+        """With a key, too: a disk's error is no forgery."""
+        shutil.copytree(self.path("undisturbed"), self.path("bad-disk"))
+        for more in ([], ["--key", "key.pub"]):
+            for call in ("open", "read", "list"):
+                ends = set()
+                for at in range(1, 100):
+                    result = self.faulty("verify", "bad-disk", *more, CALL=call, AT=at, ERRNO=errno.EIO, MARK=self.path("mark"))
+                    if not os.path.exists(self.path("mark")):
+                        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+                        break
+                    os.remove(self.path("mark"))
+                    self.assertEqual(result.returncode, 4, (call, at, result.stdout, result.stderr))
+                    self.assertIn(os.strerror(errno.EIO), result.stdout + result.stderr, (call, at))
+                    ends.add(at)
+                self.assertTrue(ends, call)
 
 
 @not_beside_sanitizers
@@ -230,6 +248,7 @@ class Retired(Cli):
         """What it prints, each time; it always ends with 0."""
         said = []
         for verb in ("inspect", "open", "list"):
+            before = len(said)
             for at in range(1, 100):
                 self.live()
                 result = self.run_it(*command, LD_PRELOAD=LIBRARY, FAULT_UNDER="live/checkpoints", FAULT_CALL=verb,
@@ -239,6 +258,7 @@ class Retired(Cli):
                     break
                 os.remove(self.path("mark"))
                 said.append(result.stdout)
+            self.assertGreater(len(said), before, f"{command} never calls {verb}")
         return said
 
     def test_sample_takes_the_newer_one(self):
@@ -406,6 +426,22 @@ class Outputs(Cli):
                         ".h5": lambda out: ["pack", "images", out],
                         ".html": lambda out: ["report", "run", "--out", out],
                         "": lambda out: ["keygen", out]}
+
+    def test_a_file_that_may_not_grow_is_4_and_nothing_is_left(self):
+        for ending, command in self.writers.items():
+            for before in (None, "precious"):
+                out = f"small{ending}"
+                if before:
+                    self.write(out, before)
+                there = sorted(os.listdir(self.folder))
+                result = subprocess.run([PROGRAM, *command(out)], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True,
+                                        text=True, check=False, timeout=300,
+                                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (16, 16)))
+                self.assertIn(os.strerror(errno.EFBIG), self.one_line(4, result), out)
+                self.assertEqual(sorted(os.listdir(self.folder)), there, out)
+                if before:
+                    self.assertEqual(self.read(out), before.encode())
+                    os.remove(self.path(out))
 
     def plant(self, name):
         """{what: path} of everything that may have a file's name and is none."""

@@ -2,6 +2,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fstream>
+
 #include "ledger/some_ledger.h"
 
 namespace lockstep::ledger {
@@ -97,6 +99,19 @@ TEST_F(LedgerWriter, RefusesToSyncWhatAnotherFileHasReplacedHoweverLike) {
   EXPECT_THROW(writer.sync(), Error);
 }
 
+TEST_F(LedgerWriter, RefusesToSyncWhatWasCutInItsPlace) {
+  Writer writer = open();
+  EXPECT_FALSE(writer.record(some_entry(1)));
+  writer.sync();
+  const std::string whole = read_text(fs_, path_);
+  const auto write_over = [&] { std::ofstream(path_, std::ios::trunc) << whole; };
+  write_over();  // the same bytes
+  writer.sync();
+  EXPECT_FALSE(writer.record(some_entry(2)));
+  write_over();  // an older copy
+  EXPECT_THROW(writer.sync(), Error);
+}
+
 TEST_F(LedgerWriter, ChecksRecomputedStepsAndWritesNothingForThem) {
   write(joined(some_lines(4)));
   Writer writer = open();
@@ -118,7 +133,7 @@ TEST_F(LedgerWriter, RefusesTheLedgerOfAnotherRun) {
   EXPECT_EQ(code_of_opening(other), Code::kUsage);
   other = some_header();
   other.semantics++;
-  EXPECT_EQ(code_of_opening(other), Code::kUsage);
+  EXPECT_EQ(code_of_opening(other), Code::kCannotCompare);
   other = some_header();
   other.data = {};
   EXPECT_EQ(code_of_opening(other), Code::kData);

@@ -60,9 +60,9 @@ std::optional<Difference> first_difference(const Ledger& a, const Ledger& b);
 class Writer {
  public:
   // Creates the ledger (header line, published and durable), or goes on with the existing one, and
-  // refuses another header: Error(kUsage) for another recipe or semantics, Error(kData) for other
-  // data. The lines of earlier attempts are published anew, without a torn one, before the first
-  // new one, or at the first `sync`.
+  // refuses another header: Error(kCannotCompare) for other semantics, Error(kUsage) for another
+  // recipe, Error(kData) for other data. The lines of earlier attempts are published anew, without
+  // a torn one, before the first new one, or at the first `sync`.
   Writer(FileSystem& fs, std::filesystem::path path, const Header& header,
          std::optional<Existing> existing);
 
@@ -86,12 +86,14 @@ class Writer {
   // caller.
   std::optional<Difference> record(Entry entry);
 
-  // fsync. Error(kEnvironment) if the path leads to another file now. After an Error from here or
+  // fsync. Error(kEnvironment) if the path leads to another file now, or to one of another length
+  // than was written. After an Error from here or
   // from `record` the file may end in a torn line: open anew.
   void sync();
 
  private:
   void renew();
+  void open(std::uint64_t size);
 
   FileSystem& fs_;
   std::filesystem::path path_;
@@ -101,6 +103,7 @@ class Writer {
   Step last_;
   hash::Digest chain_;  // of its line
   std::unique_ptr<File> file_;
+  std::uint64_t size_ = 0;  // of the file, by what was written
 };
 
 }  // namespace lockstep::ledger
