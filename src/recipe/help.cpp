@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <set>
 
 #include "lockstep/core/text.h"
@@ -108,15 +109,31 @@ bool has(const Lister& pass, const Row& row) {
   return std::ranges::find(pass.rows, row) != pass.rows.end();
 }
 
-// Each row once, in the order of `describe`.
+// Each row once, in an order that is every pass's: canonical texts follow it (docs/training.md).
 std::vector<Row> rows_of(const std::vector<Lister>& passes) {
-  std::vector<Row> rows;
+  std::vector<Row> met;
+  std::vector<std::set<std::size_t>> before;  // of each row those that stand before it
   for (const Lister& pass : passes) {
-    auto place = rows.end();
-    for (auto row = pass.rows.rbegin(); row != pass.rows.rend(); ++row) {
-      const auto same = std::ranges::find(rows, *row);
-      place = same == rows.end() ? rows.insert(place, *row) : same;
+    std::optional<std::size_t> last;
+    for (const Row& row : pass.rows) {
+      const auto at = static_cast<std::size_t>(std::ranges::find(met, row) - met.begin());
+      if (at == met.size()) {
+        met.push_back(row);
+        before.emplace_back();
+      }
+      if (last) before[at].insert(*last);
+      last = at;
     }
+  }
+  std::vector<Row> rows;
+  std::vector<bool> taken(met.size());
+  while (rows.size() < met.size()) {
+    std::size_t next = 0;
+    while (taken.at(next) ||
+           !std::ranges::all_of(before[next], [&](std::size_t i) { return taken[i]; }))
+      ++next;
+    taken[next] = true;
+    rows.push_back(met[next]);
   }
   return rows;
 }
@@ -218,20 +235,23 @@ where that key of the same table has one of these words. What changes bits is pa
 stop a run; it never changes a result.
 
 `extends = "other.toml"`, at the top of a file, takes every key that is not given from another recipe. If the file chooses
-another `kind` than that one, inherited keys of the old kind are dropped. At most 64 files may follow one another so.
+another `kind`, the inherited keys of the old kind are dropped. At most 64 files may extend each other in a chain.
 
-Relative paths, `extends`, `data.path`, `data.labels` and `evaluation.features`, start at the folder of the recipe that
+Relative paths (`extends`, `data.path`, `data.labels`, `evaluation.features`) start at the folder of the recipe that
 they stand in; that of `--set data.path=…` starts at the current folder. In a run's recipe.toml these paths are absolute, so a
 run can be continued and replayed from anywhere; data that moved is given by `--set data.path=…` or `replay --data`, a
 classifier by `--set evaluation.features=…` or `replay --features`.
 
 ## Your own pictures
 
-`lockstep pack pictures pictures.h5 --size 32` makes a data set of a folder of PNG and JPEG files. If the
-pictures lie in folders, each folder is a class: set `data.classes` to their number. `pack` also reads arrays of NumPy
-(`.npz`, `.npy`), CIFAR-10 and CIFAR-100; [data](data.md) says how, and what becomes of sizes, colours and broken
-files. A recipe for two classes, with guidance, about 10 minutes
-on one core for 32x32 pictures in colour. (`--dry-run` says how long a step takes at least, and `recipes/` has more.)
+Put the pictures of each class into a folder of its own: `pictures/cats/…`, `pictures/dogs/…`. `lockstep pack pictures
+pictures.h5 --size 32` makes a data set of them and prints the number of each class: folders in byte order, from 0. Set
+`data.classes` to their count. `--channels 3` makes all pictures RGB if some are grey. Without folders there are no
+classes: leave out `classes`, `label_dropout` and `guidance`. `pack` also reads arrays of NumPy (`.npz`, `.npy`), CIFAR-10
+and CIFAR-100; [data](data.md) says how, and what becomes of sizes, colours and broken files.
+
+A recipe for two classes, with guidance. It takes about 10 minutes on one core for 32x32 pictures in colour. (`--dry-run`
+says how long a step takes at least, and `recipes/` has more.)
 
 ```toml
 [run]

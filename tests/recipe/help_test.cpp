@@ -130,6 +130,16 @@ TEST(Help, ListsEveryKeyThatTheParserKnowsAndNoOther) {
   }
 }
 
+// The canonical text of a recipe has its keys in the page's order (docs/training.md).
+TEST(Help, ListsKeysOfSeveralKindsBehindAllThatStandBeforeThem) {
+  const std::string help = help_markdown();
+  const std::size_t steps = help.find("(kind: flow, edm; sampler: euler) steps of euler");
+  ASSERT_NE(steps, std::string::npos);
+  for (const char* sampler :
+       {"| `sampler` | \"euler\", \"heun\"", "| `sampler` | \"heun\", \"euler\""})
+    EXPECT_LT(help.find(sampler), steps) << sampler;
+}
+
 TEST(Help, SaysWhereAKeyExistsAndWhatHasNoDefault) {
   const std::string help = help_markdown();
   for (const char* row :
