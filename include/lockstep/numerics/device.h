@@ -97,7 +97,7 @@ class Device : public Elementwise,
   // this one's. Kernels of the two run in the order of their calls.
   virtual std::unique_ptr<Device> clone(int threads = 1) const = 0;
 
-  // What this device and its others were given so far, by calls that are not captured.
+  // What this device and its clones were given so far, by calls that are not captured.
   virtual std::unique_ptr<Event> record_event() { return std::make_unique<Event>(); }
 
   // Copies between the host's memory and the device's, and within the device's. The host's memory
@@ -114,7 +114,7 @@ class Device : public Elementwise,
     from_host(bytes, filled.data(), to);
   }
 
-  // Captures what `work` calls of this device and its others (`another`), in whichever thread,
+  // Captures what `work` calls of this device and its clones, in whichever thread,
   // instead of doing it. Tensors made by `work` lie where they lie in every launch: what it leaves
   // in them is there from one launch to the next of any captured work. `work` may not ask for
   // values on the host: Error(kBug). Null if this device captures nothing; `work` was not called.
