@@ -126,8 +126,7 @@ class Checkpoints(Cli):
         self.write(LAST, bytes(damaged))
         for code, command in ((5, ["sample", "runs/tiny", "--out", "no.png"]), (5, ["inspect", LAST]), (5, ["export", "runs/tiny", "no"]),
                               (5, ["export", LAST, "no.safetensors", "--role", "model"]), (5, ["eval", "runs/tiny", "--features", "runs/tiny"]),
-                              (5, ["trace", "runs/tiny", "no.jsonl", "--step", "3"]), (125, ["diff", LAST, LAST]),
-                              (125, ["bisect", "runs/tiny", "runs/tiny", "--step", "3"])):
+                              (125, ["diff", LAST, LAST])):
             self.assertIn("step-00000002.h5, bytes", self.refused(code, *command))
         self.assertEqual([name for name in os.listdir(self.path(".")) if name.startswith("no")], [])
 

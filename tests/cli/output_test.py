@@ -40,7 +40,7 @@ class Full(Output):
                     ["export", "runs/tiny", "exported.safetensors", "--role", "model"], ["check", "facts.json", "facts.json"],
                     ["rounding", "runs/tiny"]]
         # eval needs a classifier, and prints by the same function.
-        known = set(re.findall(r"^  (\w+)  ", self.ok("--help"), re.M))
+        known = set(re.findall(r"^  ([a-z]+)  ", self.ok("--help"), re.M))
         self.assertEqual(known - {command[0] for command in commands} - {"eval"}, set())
         for command in commands:
             line = self.one_line(4, self.with_stdout(self.to("/dev/full", *command)))
