@@ -123,9 +123,8 @@ class Verifier : public Findings {
     if (result.recipe.empty()) result.recipe = meta.recipe.hex();
     if (state::digest(state).root != meta.state)
       differ(file.string() + ": its tensors are not the state that it names");
-    if (ledger && meta.semantics != ledger->header.semantics)
-      return differ(file.string() + ": it names semantics " + std::to_string(meta.semantics) +
-                    ", its ledger " + std::to_string(ledger->header.semantics));
+    if (const auto what = ledger ? train::semantics_mismatch(meta, ledger->header) : std::nullopt)
+      return differ(file.string() + ": " + *what);
     const auto recipe = attempt([&] { return train::recipe_in(meta, file.string()); });
     if (!recipe) return;
     if (checkpoint::step_of(file.filename().string()) != state.step)

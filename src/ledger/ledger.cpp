@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lockstep/core/foreign.h"
+#include "lockstep/core/other_semantics.h"
 
 namespace lockstep::ledger {
 namespace {
@@ -34,12 +35,8 @@ std::size_t whole_lines(std::string_view text) {
 }
 
 void check_same_run(const Header& here, const Header& wanted, const std::string& name) {
-  if (here.semantics != wanted.semantics) {
-    throw Error(Code::kCannotCompare,
-                name + ": made with semantics " + std::to_string(here.semantics) +
-                    ", this program has " + std::to_string(wanted.semantics),
-                "use the version of lockstep that made it");
-  }
+  if (here.semantics != wanted.semantics)
+    throw of_other_semantics(name, std::to_string(here.semantics), wanted.semantics);
   if (here.recipe != wanted.recipe) {
     throw Error(Code::kUsage,
                 name + " is of recipe " + here.recipe.hex().substr(0, 16) + ", not of " +

@@ -34,7 +34,7 @@ class Classification final : public Objective {
         network_as<model::Classifier>(setting, "model", "a classifier")));
   }
 
-  Tensor sample(const SampleRange& /*numbers*/, const BeforePass& /*before*/) const override {
+  Tensor sample(const SampleRange& /*range*/, const BeforePass& /*before*/) const override {
     throw Error(Code::kBug, "a classifier makes no samples");
   }
 };

@@ -9,6 +9,7 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/softmax.h>
 
+#include "lockstep/ops/memory.h"
 #include "ops/native.h"
 
 namespace lockstep::ops::native {
@@ -59,6 +60,12 @@ Tensor hwio(const Tensor& weight) {
 // so it is planned with as much as what goes in and comes out.
 std::int64_t of_product(const Tensor& in, const Tensor& out) {
   return bytes_of_sample(in) + 2 * bytes_of_sample(out);
+}
+
+// Of a sample of y, the patches of so many values. Where oneDNN does not serve bfloat16 (a CPU
+// without AVX-512), LibTorch unfolds them; planned on every CPU, so that there is one plan.
+std::int64_t of_patches(const Tensor& y, std::int64_t values) {
+  return rounds() && !on_gpu() ? bytes_of_sample(y) / y.size(3) * values : 0;
 }
 
 Tensor convolved(const Tensor& x, const Tensor& w, const Tensor& b, Conv conv, bool transposed,
@@ -136,7 +143,8 @@ Tensor conv2d(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const T
   const Tensor repeated = epilogue.rows.defined()
                               ? bare(epilogue.rows).contiguous().view({x.size(0), 1, 1, w.size(4)})
                               : Tensor();
-  for_each_piece(x.size(0), of_product(x, y), [&](const Piece& piece) {
+  const std::int64_t patches = of_patches(y, w.size(1) * w.size(2) * w.size(3));
+  for_each_piece(x.size(0), of_product(x, y) + patches, [&](const Piece& piece) {
     const auto its = [&](const Tensor& added) { return added.narrow(0, piece.first, piece.count); };
     const Tensor product =
         nhwc(convolved(nchw(piece.factor(x)), weight.of(piece), bias.of(piece), conv,
@@ -156,7 +164,8 @@ Tensor conv2d_input_grad(const LaneBlocks& lanes, const Tensor& dy, const Tensor
     return (size + 2 * conv.pad - kernel) % conv.stride;
   };
   Tensor dx = empty({dy.size(0), height, width, w.size(3)});
-  for_each_piece(dy.size(0), of_product(dy, dx), [&](const Piece& piece) {
+  const std::int64_t patches = of_patches(dy, w.size(1) * w.size(2) * w.size(3));
+  for_each_piece(dy.size(0), of_product(dy, dx) + patches, [&](const Piece& piece) {
     piece.put(nhwc(convolved(nchw(piece.factor(dy)), weight.of(piece), bias.of(piece), conv,
                              /*transposed=*/true,
                              {left_out(height, w.size(1)), left_out(width, w.size(2))})),
@@ -169,7 +178,8 @@ Tensor conv2d_weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor
                           std::int64_t kernel_height, std::int64_t kernel_width) {
   std::vector<Tensor> of_lanes(static_cast<std::size_t>(lanes.lane_count()));
   const std::vector<std::int64_t> sizes = {dy.size(3), x.size(3), kernel_height, kernel_width};
-  for_each_piece(x.size(0), of_product(x, dy), [&](const Piece& piece) {
+  const std::int64_t patches = of_patches(dy, kernel_height * kernel_width * x.size(3));
+  for_each_piece(x.size(0), of_product(x, dy) + patches, [&](const Piece& piece) {
     const Tensor in = piece.factor(x), shape_only = at::empty(  // values are not read
                                            sizes, in.options(), at::MemoryFormat::ChannelsLast);
     const auto [dx, dw, db] = at::convolution_backward(

@@ -1,6 +1,7 @@
 #include "lockstep/recipe/canonical.h"
 
 #include "lockstep/core/error.h"
+#include "lockstep/core/other_semantics.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/recipe/semantics.h"
 #include "writer.h"
@@ -74,10 +75,7 @@ Recipe parse_run_text(const std::string& text, const std::string& name) {
     corrupt(name, "its lines do not have the SHA-256 that its header states");
   const std::string semantics = take_line(rest, kSemanticsLine, name);
   if (semantics != std::to_string(kSemantics))
-    throw Error(Code::kCannotCompare,
-                name + ": made with semantics " + semantics + ", this program has " +
-                    std::to_string(kSemantics),
-                "use the version of lockstep that made it");
+    throw of_other_semantics(name, semantics, kSemantics);
   const Recipe recipe = parse_own(rest, name);
   if (id(recipe).hex() != stated_id) corrupt(name, "its header states another recipe's id");
   if (run_text(recipe) != text) corrupt(name, "it is not in canonical form");

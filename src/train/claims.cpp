@@ -4,6 +4,7 @@
 
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/other_semantics.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/semantics.h"
 #include "lockstep/train/initial_state.h"
@@ -63,22 +64,24 @@ std::optional<Shape> shape_at_hand(const recipe::Recipe& recipe, const hash::Dig
 
 recipe::Recipe recipe_in(const checkpoint::Meta& meta, const std::string& name) {
   if (meta.semantics != recipe::kSemantics)
-    throw Error(Code::kCannotCompare,
-                name + ": made with semantics " + std::to_string(meta.semantics) +
-                    ", this program has " + std::to_string(recipe::kSemantics),
-                "use the version of lockstep that made it");
+    throw of_other_semantics(name, std::to_string(meta.semantics), recipe::kSemantics);
   recipe::Recipe recipe = recipe::parse_bits(meta.recipe_text, name + ": /recipe");
   if (recipe::id(recipe) != meta.recipe)
     throw Error(Code::kCorrupt, name + ": its recipe's text does not have the id that it names");
   return recipe;
 }
 
+std::optional<std::string> semantics_mismatch(const checkpoint::Meta& meta,
+                                              const ledger::Header& header) {
+  if (meta.semantics == header.semantics) return std::nullopt;
+  return "it names semantics " + std::to_string(meta.semantics) + ", its ledger " +
+         std::to_string(header.semantics);
+}
+
 std::optional<std::string> mismatch(const checkpoint::Meta& meta, const recipe::Recipe& recipe,
                                     const ledger::Header& header,
                                     const std::optional<Shape>& shape) {
-  if (meta.semantics != header.semantics)
-    return "it names semantics " + std::to_string(meta.semantics) + ", its ledger " +
-           std::to_string(header.semantics);
+  if (const auto what = semantics_mismatch(meta, header)) return what;
   if (meta.recipe_text != recipe::canonical_bits(recipe))
     return "its recipe's text is not the run's";
   if (shape && meta.sample_shape != *shape)

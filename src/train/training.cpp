@@ -244,15 +244,15 @@ Tensor evaluated(Training& training, Evaluate&& evaluate) {
 }  // namespace
 
 Tensor draw_samples(Training& training, const objective::Objective& sampler,
-                    const objective::SampleRange& numbers, const objective::BeforePass& before) {
+                    const objective::SampleRange& range, const objective::BeforePass& before) {
   return ops::guarded("sampling at step " + std::to_string(training.state.step.value), [&] {
-    return evaluated(training, [&] { return sampler.sample(numbers, before); });
+    return evaluated(training, [&] { return sampler.sample(range, before); });
   });
 }
 
-Tensor draw_samples(Training& training, const objective::SampleRange& numbers,
+Tensor draw_samples(Training& training, const objective::SampleRange& range,
                     const objective::BeforePass& before) {
-  return draw_samples(training, *training.pictures, numbers, before);
+  return draw_samples(training, *training.pictures, range, before);
 }
 
 Tensor held_out_losses(Training& training, const objective::Batch& batch) {

@@ -161,7 +161,9 @@ TEST(Claims, OfACheckpointAreComparedByEveryCommand) {
     const stdfs::path file = run.path() / "checkpoints/step-00000003.h5";
     for (const stdfs::path& path : {run.path(), file}) {
       if (path == file && claim.of_other_semantics) {  // nothing says that it should be of these
-        EXPECT_EQ(error_of([&] { verify(path); }).code(), Code::kCannotCompare);
+        const Error refused = error_of([&] { verify(path); });
+        EXPECT_EQ(refused.code(), Code::kCannotCompare);
+        EXPECT_THAT(refused.what(), HasSubstr("made with semantics 99"));
         continue;
       }
       const VerifyResult result = verify(path);

@@ -29,8 +29,7 @@ class Output(Cli):
 class Full(Output):
     def test_a_result_that_cannot_be_written_is_4(self):
         self.ok("trace", "runs/tiny", "trace.jsonl", "--quiet")
-        with open(self.path("facts.json"), "w", encoding="utf-8") as file:
-            file.write(self.ok("fingerprint", "--json"))
+        self.write("facts.json", self.ok("fingerprint", "--json"))
         commands = [["--help"], ["-V"], ["help", "train"], ["completion", "bash"], ["man"], ["train", "--help-recipe"],
                     ["train", "tiny.toml", "--dry-run"], ["train", "tiny.toml", "--quiet", "--run", "other"],
                     ["verify", "runs/tiny"], ["replay", "runs/tiny", "--quiet"], ["report", "runs/tiny"],

@@ -29,7 +29,7 @@ struct NetworkKind {
 };
 std::span<const NetworkKind> networks();
 
-// The words of the kinds of this sort.
+// The words of the kinds of this type.
 std::vector<std::string> kinds_of(NetworkType type);
 
 struct Options {

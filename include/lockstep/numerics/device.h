@@ -114,10 +114,10 @@ class Device : public Elementwise,
     from_host(bytes, filled.data(), to);
   }
 
-  // Captures what `work` calls of this device and its clones, in whichever thread,
-  // instead of doing it. Tensors made by `work` lie where they lie in every launch: what it leaves
-  // in them is there from one launch to the next of any captured work. `work` may not ask for
-  // values on the host: Error(kBug). Null if this device captures nothing; `work` was not called.
+  // Captures what `work` calls of this device and its clones, in whichever thread, instead of doing
+  // it. Tensors made by `work` lie where they lie in every launch: what it leaves in them is there
+  // from one launch to the next of any captured work. `work` may not ask for values on the host:
+  // Error(kBug). Null if this device captures nothing; `work` was not called.
   virtual std::unique_ptr<Captured> capture(const std::function<void()>& /*work*/) {
     return nullptr;
   }

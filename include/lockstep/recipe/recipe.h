@@ -54,8 +54,7 @@ struct NetworkOptions {
   // Or "frozen": those of the run that this one starts from, never changed; no optimizer. Or
   // "imported": trained from those of a file.
   std::string weights = "trained";
-  std::string root =
-      {};  // of frozen weights (train/initial_state.h), hexadecimal; `train --from` fills it
+  std::string root = {};  // of frozen weights, hexadecimal (train/initial_state.h fills it)
   std::string file = {};  // SHA-256 of imported weights' file; `train --weights` fills it
   optim::Options optimizer = {};
 };

@@ -34,6 +34,10 @@ std::optional<Shape> shape_at_hand(const recipe::Recipe& recipe, const hash::Dig
 // kCorrupt.
 recipe::Recipe recipe_in(const checkpoint::Meta& meta, const std::string& name);
 
+// Where a checkpoint and its ledger name different semantics, in words.
+std::optional<std::string> semantics_mismatch(const checkpoint::Meta& meta,
+                                              const ledger::Header& header);
+
 // The first claim that does not follow from recipe, ledger and data, in words; nothing if all do.
 // shape: nothing if it is not at hand.
 std::optional<std::string> mismatch(const checkpoint::Meta& meta, const recipe::Recipe& recipe,

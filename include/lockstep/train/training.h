@@ -104,9 +104,9 @@ void sample_with(Training& training, std::int64_t average);
 void sample_with_trained(Training& training);
 
 // From averages where they are kept, with today's buffers. Under the guard. Bits: state, recipe,
-// numbers.
+// range.
 Tensor draw_samples(
-    Training& training, const objective::SampleRange& numbers,
+    Training& training, const objective::SampleRange& range,
     const objective::BeforePass& before = [] {});
 
 // What makes the training's samples, with another key than run.seed. Lives as long as its networks.
@@ -114,7 +114,7 @@ std::unique_ptr<objective::Objective> sampler_of(const Training& training, std::
 
 // draw_samples by that one.
 Tensor draw_samples(
-    Training& training, const objective::Objective& sampler, const objective::SampleRange& numbers,
+    Training& training, const objective::Objective& sampler, const objective::SampleRange& range,
     const objective::BeforePass& before = [] {});
 
 // The loss of each held-out sample, from averages as above. Under the caller's guard. Bits: state,

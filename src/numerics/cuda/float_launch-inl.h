@@ -68,6 +68,7 @@ inline Cut cut_of(const FloatShape& s, int multiprocessors) {
       cost_of<32, 32>(TileKind::k32x32, 22)};
   Cut cut;
   cut.parts = static_cast<int>((s.depth + kBlock - 1) / kBlock);
+  const std::int64_t results = static_cast<std::int64_t>(s.batch) * s.m * s.n;
   std::int64_t least = 0;
   for (const TileCost& tile : kTiles) {
     const std::int64_t tiles =
@@ -75,13 +76,13 @@ inline Cut cut_of(const FloatShape& s, int multiprocessors) {
     const auto cost_of_launch = [&](std::int64_t blocks) {
       return tile.of((tiles * blocks + multiprocessors - 1) / multiprocessors);
     };
-    // One after another, where tiles fill the GPU. Else as many as fill it, or some more, so that
-    // the last multiprocessors have as much to do as the first.
+    // One after another, where tiles fill the GPU. Else as many as fill it, or some more (few, for
+    // the host tries each), so that the last multiprocessors have as much to do as the first.
     const std::int64_t room = std::max<std::int64_t>(tile.full(multiprocessors) / tiles, 1),
                        fewest = std::min<std::int64_t>(room, cut.parts),
                        most = room == 1 ? fewest
                                         : std::clamp<std::int64_t>(
-                                              kSumsBeside / (4 * s.batch * s.m * s.n), fewest,
+                                              kSumsBeside / (4 * results), fewest,
                                               std::min<std::int64_t>(cut.parts, fewest + 32));
     for (std::int64_t beside = most; beside >= fewest; --beside) {
       const std::int64_t cost =
