@@ -31,13 +31,20 @@ class Pinned {
     const std::scoped_lock lock(mutex_);
     const auto size = std::bit_ceil(bytes + kHeader);
     Block*& free = free_[static_cast<std::size_t>(std::countr_zero(size))];
-    if (free == nullptr) return after_header(fresh(size), size);
-    Block* const block = free;
-    free = block->next;
-    return after_header(block, size);
+    void* start = free;
+    if (free == nullptr) {
+      start = fresh(size);
+    } else {
+      free = free->next;
+    }
+    *static_cast<std::size_t*>(start) = size;
+    void* const memory = static_cast<char*>(start) + kHeader;
+    if (reach_only != nullptr) reach_only(memory, bytes);
+    return memory;
   }
   void give_back(void* memory) {
     const std::scoped_lock lock(mutex_);
+    if (reach_only != nullptr) reach_only(memory, 0);
     auto* const start = static_cast<char*>(memory) - kHeader;
     const std::size_t size = *reinterpret_cast<std::size_t*>(start);
     Block*& free = free_[static_cast<std::size_t>(std::countr_zero(size))];
@@ -52,16 +59,12 @@ class Pinned {
     Block* next;
   };
 
-  static void* after_header(void* start, std::size_t size) {
-    *static_cast<std::size_t*>(start) = size;
-    return static_cast<char*>(start) + kHeader;
-  }
-
   void* fresh(std::size_t size) {
     if (size > left_) {
       left_ = size > kPiece ? size : kPiece;
       at_ = static_cast<char*>(pinned_pages(left_));
       if (at_ == nullptr) give_up("it gives no pinned memory");
+      if (reach_only != nullptr) reach_only(at_, 0);  // blocks say for themselves
     }
     void* const start = at_;
     at_ += size;

@@ -11,3 +11,7 @@ const char* find_gpu();
 void* pinned_pages(std::size_t bytes);
 
 }  // namespace lockstep::test::gpu
+
+// Of a GPU that is interpreted (support/ptx): from `start` on it reaches these bytes and no more; 0:
+// none. Null on a real one, whose pages are the bound.
+extern "C" [[gnu::weak]] void reach_only(void* start, std::size_t bytes);

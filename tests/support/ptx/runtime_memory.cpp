@@ -147,6 +147,11 @@ cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
   ptx::memory().add(memory, bytes);
   return cudaSuccess;
 }
+// gpu_programs/pinned.h
+void reach_only(void* start, std::size_t bytes) {
+  ptx::memory().remove(start);
+  if (bytes > 0) ptx::memory().add(start, bytes);
+}
 cudaError_t cudaHostUnregister(void* memory) {
   if (lost()) return failed(cudaErrorUnknown);
   wait_if_it_hangs();
