@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "lockstep/core/cgroups.h"
 #include "lockstep/core/text.h"
 
 namespace lockstep {
@@ -34,43 +35,29 @@ Bytes64 number_after(const stdfs::path& file, const std::string& key) {
   return std::nullopt;
 }
 
-// Where files of a controller's groups lie, and their names.
-struct Controller {
-  stdfs::path mount, group;
+// What a version of cgroups calls a group's limit, what it uses, and file cache of that.
+struct Names {
   const char *limit, *used, *cache;
 };
 
-// Of the group `controller.group` and all around it.
-Bytes64 left_in(const Controller& controller) {
-  Bytes64 least;
-  for (stdfs::path group = controller.group.relative_path();; group = group.parent_path()) {
-    const stdfs::path folder = controller.mount / group;
-    const Bytes64 limit = number_in(folder / controller.limit);
-    const Bytes64 used = number_in(folder / controller.used);
-    if (limit && used) {
-      const std::int64_t cache =
-          number_after(folder / "memory.stat", controller.cache).value_or(std::int64_t{0});
-      const std::int64_t left = *limit - std::max<std::int64_t>(0, *used - cache);
-      least = std::min(least.value_or(left), left);
-    }
-    if (group.empty()) return least;
-  }
+Bytes64 left_in(const stdfs::path& folder, const Names& names) {
+  const Bytes64 limit = number_in(folder / names.limit), used = number_in(folder / names.used);
+  if (!limit || !used) return std::nullopt;
+  const std::int64_t cache =
+      number_after(folder / "memory.stat", names.cache).value_or(std::int64_t{0});
+  return *limit - std::max<std::int64_t>(0, *used - cache);
 }
 
 Bytes64 left_in_cgroups(const stdfs::path& root) {
-  std::ifstream in(root / "proc/self/cgroup");
-  for (std::string line; std::getline(in, line);) {  // "0::/a/b", "4:memory:/a/b"
-    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const stdfs::path mount = root / "sys/fs/cgroup", group = line.substr(second + 1);
-    Bytes64 left;
-    if (controllers == ",,")
-      left = left_in({mount, group, "memory.max", "memory.current", "inactive_file"});
-    else if (controllers.find(",memory,") != std::string::npos)
-      left = left_in({mount / "memory", group, "memory.limit_in_bytes", "memory.usage_in_bytes",
-                      "total_inactive_file"});
-    if (left) return left;
+  for (const Cgroups& groups : cgroups_of("memory", root)) {
+    const Names names = groups.unified ? Names{"memory.max", "memory.current", "inactive_file"}
+                                       : Names{"memory.limit_in_bytes", "memory.usage_in_bytes",
+                                               "total_inactive_file"};
+    Bytes64 least;
+    for (const stdfs::path& folder : groups.folders)
+      if (const Bytes64 left = left_in(folder, names))
+        least = std::min(least.value_or(*left), *left);
+    if (least) return least;
   }
   return std::nullopt;
 }

@@ -4,27 +4,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <fstream>
-
-#include "support/temporary_folder.h"
+#include "core/system_files.h"
 
 namespace lockstep {
 namespace {
 
-namespace stdfs = std::filesystem;
-using lockstep::testing::TemporaryFolder;
-
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 
-// A machine's files, as far as they are given.
-class Memory : public ::testing::Test {
+class Memory : public ::testing::Test, protected testing::SystemFiles {
  protected:
-  void file(const std::string& name, const std::string& text) {
-    const stdfs::path path = root() / name;
-    stdfs::create_directories(path.parent_path());
-    std::ofstream(path) << text;
-  }
-  stdfs::path root() const { return folder_.path(); }
   MemoryLeft left(int processes = 1) const {
     return memory_left(processes, root()).value_or(MemoryLeft{-1, "nothing"});
   }
@@ -32,9 +20,6 @@ class Memory : public ::testing::Test {
     file("proc/meminfo", "MemTotal:    9999999 kB\nMemFree:  7 kB\nMemAvailable:  " +
                              std::to_string(mib * 1024) + " kB\n");
   }
-
- private:
-  TemporaryFolder folder_;
 };
 
 TEST_F(Memory, OfAMachineWithoutLimitsIsWhatIsAvailable) {

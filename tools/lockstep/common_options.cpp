@@ -24,8 +24,9 @@ void add_device(Command& command, std::string& device) {
 
 void add_threads(Command& command, int& threads) {
   command
-      .add_option("--threads", threads,
-                  "threads of this process, 0: its share of the cores; never changes a bit")
+      .add_option(
+          "--threads", threads,
+          "threads of this process, 0: its share of the CPUs that it may use; never changes a bit")
       .range(0, 4096);
 }
 

@@ -1,10 +1,10 @@
 #include "device.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "command.h"
 #include "environment.h"
+#include "lockstep/core/cpus.h"
 #include "lockstep/core/text.h"
 #include "ranks.h"
 
@@ -13,7 +13,7 @@ namespace {
 
 int threads_to_use(int asked, int ranks) {
   if (asked > 0) return asked;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / ranks);
+  return std::max(1, usable_cpus() / ranks);
 }
 
 // Seconds after which a GPU hangs: a step may take it longer than a message takes.
