@@ -63,6 +63,7 @@ if words[0] == "train":
     steps = int(next(word for word in reversed(words) if word.startswith("run.steps="))[10:])
     os.makedirs(run, exist_ok=True)
     lines = open(golden).readlines()[:steps + 1] if os.path.exists(golden) and "run.numerics=native" not in words else ["its own\\n"]
+    lines += [word + "\\n" for word in words if "run.precision=" in word]
     if {odd}:
         lines[-1] = "other bits\\n"
     with open(os.path.join(run, "ledger.jsonl"), "w") as file:
@@ -192,8 +193,8 @@ class GpuCheck(unittest.TestCase):
     def pytorch(self, version, **modules):
         """PYTHONPATH with TORCH, and with other modules."""
         folder = os.path.join(os.path.dirname(self.out), "site")
-        os.makedirs(os.path.join(folder, "torch/lib"))
-        os.makedirs(os.path.join(folder, f"torch-{version}.dist-info"))
+        os.makedirs(os.path.join(folder, "torch/lib"), exist_ok=True)
+        os.makedirs(os.path.join(folder, f"torch-{version}.dist-info"), exist_ok=True)
         texts = {"torch/__init__": TORCH.format(log=self.out + ".log"), **modules}
         for name, text in texts.items():
             with open(os.path.join(folder, name + ".py"), "w", encoding="ascii") as file:
@@ -216,7 +217,7 @@ class GpuCheck(unittest.TestCase):
                                              "/usr/bin/env python3"),
                                "lockstep")
         _, said, found, _ = self.check(program, "--golden", "edm,sngan", "--steps", "3", "--quick", "--only", "golden", "--only", "native",
-                                       "--only", "ranks", CUDA_VISIBLE_DEVICES="0,1")
+                                       "--only", "ranks", CUDA_VISIBLE_DEVICES="0,1", PYTHONPATH=self.pytorch("2.11.0"))
         return self.calls(), {row["check"]: row["result"] for row in found["checks"] if row["part"] != "device"}, said
 
     def test_each_check_computes_where_its_row_says(self):
@@ -244,13 +245,14 @@ class GpuCheck(unittest.TestCase):
 
     def test_other_bits_fail_in_each_row_that_can_see_them(self):
         tiles, golden = {"large tiles, float", "large tiles, integer"}, {"edm", "sngan", "edm, moving", "sngan, moving"}
-        called, precisions = {f"{name}, its steps not captured" for name in ("edm", "sngan")}, {"float32", "tf32", "bfloat16"}
+        called, each = {f"{name}, its steps not captured" for name in ("edm", "sngan")}, {"float32", "tf32", "bfloat16"}
         over = {"Gloo, ranks that share the GPUs", "NCCL"}
-        for odd, fail in (('"--device" in words', tiles | golden | called | over),
+        for odd, fail in (('"--device" in words', tiles | golden | called | over | {"precisions"}),
                           ('"--device" not in words', tiles | {"edm, moving", "sngan, moving"}),
-                          ('"--ranks" in words and words[words.index("--ranks") + 1] == "2"', precisions | over),
+                          ('"--ranks" in words and words[words.index("--ranks") + 1] == "2"', each | over),
                           ('os.environ.get("LOCKSTEP_TRANSPORT") == "nccl"', {"NCCL"}),
-                          ('run.endswith("run-1")', precisions)):
+                          ('run.endswith("run-1")', each), ('"run.numerics=native" in words and "run.precision=bfloat16" not in words', {"precisions"}),
+                          ('"run.numerics=native" in words and "run.precision=tf32" not in words', {"precisions"})):
             with self.subTest(odd):
                 _, results, said = self.trained(odd)
                 self.assertEqual({name for name, result in results.items() if result == "FAILS"}, fail, said)
@@ -382,7 +384,8 @@ class GpuCheck(unittest.TestCase):
         code, said, found, _ = self.check(self.lockstep(sleep=10), "--only", "native", "--golden", "edm", "--seconds", "15")
         self.assertEqual(code, 3, said)  # nothing has failed: the time was over
         self.assertEqual({row["check"]: (row["result"], row["detail"].partition(",")[2]) for row in found["checks"] if row["part"] == "native"},
-                         {"float32": ("not done", " when the 15 s were over"), "tf32": ("not done", ""), "bfloat16": ("not done", "")})
+                         {"float32": ("not done", " when the 15 s were over"), "tf32": ("not done", ""), "bfloat16": ("not done", ""),
+                          "precisions": ("not done", "")})
 
     def test_libraries_of_another_pytorch_are_not_used(self):
         for version, used in (("2.10.0+cu130", False), ("2.11.0+cu130", True)):
@@ -439,7 +442,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(code, 3, said)
         self.assertIn("nothing was shown of: native", said)
         rows = {row["check"]: row["result"] for row in found["checks"] if row["part"] == "native"}
-        self.assertEqual(rows, dict.fromkeys(("float32", "tf32", "bfloat16"), "not done"))
+        self.assertEqual(rows, dict.fromkeys(("float32", "tf32", "bfloat16", "precisions"), "not done"))
 
     def test_without_a_gpu_it_says_so(self):
         if os.path.exists("/dev/nvidiactl"):

@@ -163,16 +163,19 @@ TEST(Capture, WhatACallThrowsEndsTheLaunch) {
   EXPECT_EQ(out.values(), expected(21));
 }
 
-// Memory that only a call between the graphs uses is nobody else's.
+// Memory that only a call between the graphs uses is nobody else's. It is large: others use the GPU,
+// too.
 TEST(Capture, WhatACallHoldsStays) {
+  constexpr std::int64_t kLarge = std::int64_t{256} << 20;
   const There out;
+  const auto large = [] { return std::make_shared<GpuFloats>(*gpu().memory, kLarge / 4); };
   // Memory whose giving back the host has not seen counts as taken.
   const auto left = [&] {
     static_cast<void>(out.values());
     return gpu().memory->left().value();
   };
   auto captured = device().capture([&] {
-    const auto held = std::make_shared<There>();
+    const auto held = large();
     work(device(), 10, *held);
     device().outside_graph([] {});
     work(device(), 20, out);
@@ -186,9 +189,9 @@ TEST(Capture, WhatACallHoldsStays) {
   }
   const std::int64_t with = left();
   captured.reset();
-  EXPECT_GT(left(), with);
+  EXPECT_GT(left(), with + kLarge / 2);
   const auto fails = [&] {
-    const auto held = std::make_shared<There>();
+    const auto held = large();
     work(device(), 10, *held);
     device().outside_graph([held] {});
     throw std::runtime_error("no more");
@@ -196,7 +199,7 @@ TEST(Capture, WhatACallHoldsStays) {
   EXPECT_THROW(device().capture(fails), std::runtime_error);
   const std::int64_t after = left();
   EXPECT_THROW(device().capture(fails), std::runtime_error);
-  EXPECT_EQ(left(), after) << "what it held is given back";
+  EXPECT_GT(left(), after - kLarge / 2) << "what it held is given back";
 }
 
 // The host waits for none of them.

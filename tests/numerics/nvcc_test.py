@@ -21,7 +21,7 @@ ROUNDED = re.compile(r"(add|sub|mul|fma|div|rcp|sqrt|cvt)\.rn\b")
 CONVERTED = re.compile(r"cvt\.(f64\.f32|rzi\.[su](8|16|32|64)\.f(32|64))$")  # exact; toward zero, as C++ says
 MATRICES = re.compile(r"(mma|wmma|wgmma|tcgen05)\b")  # tensor cores
 INTEGERS = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"  # exact; wraps around without .satfinite
-WIDE = re.compile(r"\.(f32|f64|f16|bf16|tf32)\b")
+FLOATS = re.compile(r"\.((?:b|t)?f\d+(?:x\d)?|u?e\dm\d(?:x\d)?)\b")  # the types, packed ones too
 
 
 def instructions(ptx):
@@ -35,9 +35,9 @@ def forbidden(ptx):
     """The instructions that are not allowed, and how many of them there are."""
     found = {}
     for name in instructions(ptx):
-        floats = WIDE.search(name) is not None
-        allowed = EXACT.match(name) or ROUNDED.match(name) or CONVERTED.match(name)
-        if (".ftz" in name or ".approx" in name or (floats and not allowed) or re.match(r"(red|atom)\b.*\.f", name)
+        types = set(FLOATS.findall(name))
+        allowed = types <= {"f32", "f64"} and (EXACT.match(name) or ROUNDED.match(name) or CONVERTED.match(name))
+        if (re.search(r"\.(ftz|noftz|approx|sat|satfinite)\b", name) or (types and not allowed)
                 or (MATRICES.match(name) and name != INTEGERS)):
             found[name] = found.get(name, 0) + 1
     return found
@@ -74,6 +74,14 @@ class Nvcc(unittest.TestCase):
             found = " ".join(forbidden(Path(out).read_text(encoding="ascii")))
         for word in ("div.approx.ftz.f32", "sqrt.approx.ftz.f32", "ex2.approx.ftz.f32", ".add.f32", ".satfinite."):
             self.assertIn(word, found)
+
+    def test_other_types_and_roundings_are_seen(self):
+        for name in ("red.global.add.noftz.bf16x2", "red.global.add.f32", "atom.global.add.f64", "fma.rn.f16x2", "add.bf16x2",
+                     "fma.rn.f32x2", "add.rz.f32x2", "add.rz.f32", "add.rn.sat.f32", "cvt.rn.bf16x2.f32", "cvt.rn.f16.f32",
+                     "cvt.rna.tf32.f32", "cvt.rn.satfinite.e4m3x2.f32", "add.f32", "ex2.approx.f32"):
+            self.assertEqual(forbidden(f"\t{name} \t%r1, %r2, %r3;"), {name: 1})
+        for name in ("add.rn.f32", "fma.rn.f64", "cvt.f64.f32", "cvt.rn.f32.f64", "ld.global.v4.f32", "red.global.add.u32"):
+            self.assertEqual(forbidden(f"\t{name} \t%r1, %r2, %r3;"), {})
 
 
 if __name__ == "__main__":
