@@ -9,6 +9,7 @@
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/list.h"
 #include "lockstep/data/png.h"
 #include "lockstep/hash/sha256.h"
 #include "lockstep/recipe/canonical.h"
@@ -160,11 +161,8 @@ class Diff {
 
   // What a checkpoint says beyond the digests of a ledger's line.
   static Facts claims(const checkpoint::Meta& meta) {
-    std::string shape;
-    for (const std::int64_t side : meta.sample_shape)
-      shape += (shape.empty() ? "" : "x") + std::to_string(side);
     return {{"semantics", std::to_string(meta.semantics)},
-            {"sample_shape", shape},
+            {"sample_shape", shape_text(meta.sample_shape)},
             {"recipe's text", hash::sha256(as_bytes(meta.recipe_text)).hex()}};
   }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "lockstep/core/error.h"
+#include "lockstep/core/list.h"
 
 namespace lockstep::data {
 namespace {
@@ -34,10 +35,7 @@ std::string in_lower_case(std::string_view text) {
 
 // "PNG", "PNG or JPEG"
 std::string names_of_formats() {
-  std::string names;
-  for (const PictureFormat& format : kFormats)
-    names += (names.empty() ? "" : " or ") + std::string(format.name);
-  return names;
+  return joined(kFormats, " or ", &PictureFormat::name);
 }
 
 }  // namespace

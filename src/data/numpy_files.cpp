@@ -8,6 +8,7 @@
 
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/list.h"
 #include "npy.h"
 #include "picture_stack.h"
 #include "raw_file.h"
@@ -40,10 +41,8 @@ bool is_archive(File& file) {
 }
 
 std::string shape_of(const NpyHead& array) {
-  std::string text = "[";
-  for (const std::int64_t size : array.shape)
-    text += (text.size() > 1 ? ", " : "") + std::to_string(size);
-  return text + "]";
+  return "[" + joined(array.shape, ", ", [](std::int64_t size) { return std::to_string(size); }) +
+         "]";
 }
 
 bool is_floats(const NpyHead& array) {

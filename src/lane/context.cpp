@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lockstep/core/error.h"
+#include "lockstep/core/list.h"
 #include "lockstep/ops/view.h"
 #include "lockstep/ops/where.h"
 
@@ -11,10 +12,7 @@ namespace lockstep::lane {
 namespace {
 
 std::string name_of(const Tensor& root) {
-  std::string shape;
-  for (const std::int64_t size : root.sizes())
-    shape += (shape.empty() ? "" : " x ") + std::to_string(size);
-  return ops::where().module + " [" + shape + "]";
+  return ops::where().module + " [" + shape_text(root.sizes()) + "]";
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "lockstep/core/error.h"
+#include "lockstep/core/list.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/guard.h"
 #include "lockstep/ops/trace.h"
@@ -172,12 +173,9 @@ class BorderNode final : public OpNode {
 };
 
 [[noreturn]] void refuse_two_sums(const std::string& module, const Tensor& partials) {
-  std::string shape;
-  for (const std::int64_t size : partials.sizes().slice(1))
-    shape += (shape.empty() ? "" : " x ") + std::to_string(size);
   throw Error(Code::kBug,
               module + ": two sums over samples meet in the gradient of one use of a parameter (" +
-                  shape +
+                  shape_text(partials.sizes().slice(1)) +
                   " elements): added before the exchange, they depend on the number of ranks",
               "enter it once a use; under a gradient penalty use activations without curvature, "
               "such as leaky_relu");

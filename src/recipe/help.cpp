@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "lockstep/core/list.h"
 #include "lockstep/core/text.h"
 #include "lockstep/recipe/recipe.h"
 #include "writer.h"
@@ -57,9 +58,8 @@ class Lister final : public Fields {
   }
   void choice(std::string_view name, std::string& value, const std::vector<std::string>& words,
               Effect effect, std::string_view doc) override {
-    std::string list;
-    for (const std::string& word : words) list += (list.empty() ? "" : ", ") + written(word);
-    add(name, list, written(value), effect, doc);
+    add(name, joined(words, ", ", [](const std::string& word) { return written(word); }),
+        written(value), effect, doc);
     const std::size_t at = choices.size();
     choices.push_back({rows.back().key, words, at < taken_.size() ? taken_[at] : 0});
     value = words[choices.back().taken];

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "lockstep/core/foreign.h"
+#include "lockstep/core/list.h"
 #include "quoted.h"
 
 namespace lockstep::recipe {
@@ -42,12 +43,6 @@ std::string read_recipe(const stdfs::path& path) {
   } catch (const Error& failure) {
     fail("cannot read the recipe: " + failure.message(), failure.hint());
   }
-}
-
-std::string joined(const std::vector<std::string>& words, const std::string& separator) {
-  std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : separator) + word;
-  return line;
 }
 
 // The paths in a recipe: those of data, and of a classifier, which may have @STEP behind it.

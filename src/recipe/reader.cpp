@@ -4,6 +4,7 @@
 
 #include "elsewhere.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/list.h"
 #include "lockstep/core/text.h"
 #include "refused.h"
 #include "writer.h"
@@ -34,16 +35,10 @@ std::string type_name(const toml::node& node) {
   }
 }
 
-std::string listed(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : ", ") + word;
-  return line;
-}
-
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates,
                          const std::string& otherwise) {
   const auto nearest = nearest_word(word, candidates);
-  return nearest ? "did you mean '" + *nearest + "'?" : otherwise + listed(candidates);
+  return nearest ? "did you mean '" + *nearest + "'?" : otherwise + joined(candidates, ", ");
 }
 
 template <class KeyValue>
@@ -206,7 +201,7 @@ void Reader::choice(std::string_view name, std::string& value,
              refused->hint);
       const auto meant = meant_word(string->get(), words);
       fail(given.place + ": " + given.key + " cannot be '" + string->get() + "'",
-           (meant ? "did you mean '" + *meant + "'? " : "") + "it may be " + listed(words));
+           (meant ? "did you mean '" + *meant + "'? " : "") + "it may be " + joined(words, ", "));
     }
     value = string->get();
   }

@@ -5,6 +5,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/finite.h"
+#include "lockstep/core/list.h"
 #include "lockstep/ops/device.h"
 
 namespace lockstep::state {
@@ -15,13 +16,6 @@ std::int64_t place(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto magnitude = static_cast<std::int64_t>(bits & 0x7fffffffU);
   return bits >> 31 == 0 ? magnitude : -1 - magnitude;
-}
-
-std::string shape_text(const Named& named) {
-  std::string text;
-  for (const std::int64_t size : named.shape())
-    text += (text.empty() ? "" : " x ") + std::to_string(size);
-  return text;
 }
 
 const Named* find(const State& state, const std::string& name) {
@@ -66,7 +60,9 @@ std::vector<TensorDifference> compare(const State& a, const State& b) {
       result.push_back({mine.name, "missing in the second", {}});
     } else if (mine.shape() != theirs->shape()) {
       result.push_back(
-          {mine.name, "shapes " + shape_text(mine) + " and " + shape_text(*theirs), {}});
+          {mine.name,
+           "shapes " + shape_text(mine.shape()) + " and " + shape_text(theirs->shape()),
+           {}});
     } else if (const ValueDifference values =
                    compare(ops::HostView(mine.tensor).copy(), ops::HostView(theirs->tensor).copy());
                values.different > 0) {

@@ -4,6 +4,7 @@
 
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/list.h"
 #include "lockstep/core/other_semantics.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/semantics.h"
@@ -12,15 +13,7 @@
 #include "lockstep/train/training.h"
 
 namespace lockstep::train {
-namespace {
-
-std::string text_of(const Shape& shape) {
-  std::string text;
-  for (const std::int64_t side : shape) text += (text.empty() ? "" : "x") + std::to_string(side);
-  return text;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 ledger::Header header_of(const recipe::Recipe& recipe, const hash::Digest& data) {
   ledger::Header header{
@@ -38,9 +31,8 @@ ledger::Header header_of(const recipe::Recipe& recipe, const hash::Digest& data)
 void require_data(const data::Dataset& dataset, const recipe::Recipe& recipe,
                   const hash::Digest& data) {
   if (dataset.hash() == data) return;
-  std::string names;  // the images' file, and that of labels: either may be another one
-  for (const std::string& file : data::files(recipe.data))
-    names += (names.empty() ? "" : " with ") + file;
+  // The images' file, and that of labels: either may be another one.
+  const std::string names = joined(data::files(recipe.data), " with ");
   throw Error(Code::kData,
               "the data set " + (names.empty() ? recipe.data.kind.word() : names) +
                   " is not the run's: its hash is " + dataset.hash().brief() +
@@ -85,8 +77,8 @@ std::optional<std::string> mismatch(const checkpoint::Meta& meta, const recipe::
   if (meta.recipe_text != recipe::canonical_bits(recipe))
     return "its recipe's text is not the run's";
   if (shape && meta.sample_shape != *shape)
-    return "it says that samples are " + text_of(meta.sample_shape) +
-           ", and those of the data are " + text_of(*shape);
+    return "it says that samples are " + shape_text(meta.sample_shape) +
+           ", and those of the data are " + shape_text(*shape);
   return std::nullopt;
 }
 

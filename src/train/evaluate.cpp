@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lockstep/core/error.h"
+#include "lockstep/core/list.h"
 #include "lockstep/core/log.h"
 #include "lockstep/objective/accuracy.h"
 #include "lockstep/recipe/canonical.h"
@@ -43,8 +44,8 @@ class Evaluating {
     const checkpoint::Meta& meta = opened_.loaded.meta();
     if (dataset->sample_shape() != meta.sample_shape)
       throw Error(Code::kUsage,
-                  "the data have samples of " + sides(dataset->sample_shape()) +
-                      " values, the run of " + sides(meta.sample_shape),
+                  "the data have samples of " + shape_text(dataset->sample_shape()) +
+                      " values, the run of " + shape_text(meta.sample_shape),
                   "give data of the run's shape by --data");
     if (options_.data.empty() && dataset->hash() != meta.data)
       throw Error(Code::kData,

@@ -4,6 +4,7 @@
 
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/list.h"
 #include "lockstep/data/sources.h"
 #include "lockstep/ops/device.h"
 #include "train/comparison.h"
@@ -43,8 +44,8 @@ std::unique_ptr<data::Dataset> data_of(const EvaluateOptions& options,
   auto dataset = open_compared(reads, options.data);
   if (dataset->sample_shape() != shape)
     throw Error(Code::kUsage,
-                "the data have samples of " + sides(dataset->sample_shape()) + " values, " +
-                    options.source + " of " + sides(shape),
+                "the data have samples of " + shape_text(dataset->sample_shape()) + " values, " +
+                    options.source + " of " + shape_text(shape),
                 "give data of the pictures' shape by --data");
   return dataset;
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "lockstep/core/error.h"
+#include "lockstep/core/list.h"
 #include "lockstep/data/safetensors.h"
 #include "lockstep/hash/sha256.h"
 #include "lockstep/objective/diffusers.h"
@@ -73,10 +74,8 @@ class Export {
     if (options_.role.empty()) return networks.front();
     const auto found = std::ranges::find(networks, options_.role, &recipe::NetworkOptions::role);
     if (found != networks.end()) return *found;
-    std::string roles;
-    for (const auto& network : networks) roles += (roles.empty() ? "" : ", ") + network.role;
     throw Error(Code::kUsage, "--role " + options_.role + ": this run has no such network",
-                "use one of: " + roles);
+                "use one of: " + joined(networks, ", ", &recipe::NetworkOptions::role));
   }
 
   void folder(const stdfs::path& out) {

@@ -2,6 +2,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/foreign.h"
+#include "lockstep/core/list.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/guard.h"
 #include "lockstep/ops/numerics.h"
@@ -38,12 +39,6 @@ hash::Digest hash_of(const OpenedState& opened) {
 
 }  // namespace
 
-std::string sides(const std::vector<std::int64_t>& shape) {
-  std::string text;
-  for (const std::int64_t side : shape) text += (text.empty() ? "" : " x ") + std::to_string(side);
-  return text;
-}
-
 std::unique_ptr<FeatureNetwork> open_features(FileSystem& fs, const std::string& source,
                                               const std::vector<std::int64_t>& sample_shape) {
   if (source.ends_with(".pt")) return std::make_unique<ScriptedFeatures>(fs, source, sample_shape);
@@ -77,8 +72,8 @@ FeaturesOf TrainedClassifier::of() const {
 void TrainedClassifier::require_takes(const std::vector<std::int64_t>& sample_shape) const {
   if (training_.sample_shape == sample_shape) return;
   throw Error(Code::kUsage,
-              source_ + " classifies pictures of " + sides(training_.sample_shape) +
-                  " values, and samples have " + sides(sample_shape),
+              source_ + " classifies pictures of " + shape_text(training_.sample_shape) +
+                  " values, and samples have " + shape_text(sample_shape),
               "use a classifier of the run's data");
 }
 

@@ -69,7 +69,4 @@ class ScriptedFeatures final : public FeatureNetwork {
   FeaturesOf of_;
 };
 
-// "28 x 28 x 1"
-std::string sides(const std::vector<std::int64_t>& shape);
-
 }  // namespace lockstep::train

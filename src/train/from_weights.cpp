@@ -2,6 +2,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/finite.h"
+#include "lockstep/core/list.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/data/safetensors.h"
 #include "lockstep/ops/device.h"
@@ -11,12 +12,6 @@
 
 namespace lockstep::train {
 namespace {
-
-std::string text_of(const std::vector<std::int64_t>& shape) {
-  std::string text;
-  for (const std::int64_t side : shape) text += (text.empty() ? "" : "x") + std::to_string(side);
-  return "[" + text + "]";
-}
 
 [[noreturn]] void refuse(const std::string& what) {
   throw Error(
@@ -33,8 +28,8 @@ bool fits(std::vector<std::int64_t> shape, const std::vector<std::int64_t>& want
 // In PyTorch's order in the file, in ours in the state.
 void fill(const data::LoadedTensor& from, const TorchLayout& layout, at::Tensor to) {
   if (!fits(from.shape, layout.shape))
-    refuse(from.name + " has the shape " + text_of(from.shape) + ", the recipe's network " +
-           text_of(layout.shape));
+    refuse(from.name + " has the shape " + shape_text(from.shape) + ", the recipe's network " +
+           shape_text(layout.shape));
   std::vector<float> values(from.values.size());
   auto next = from.values.begin();
   layout.each([&](std::int64_t here) { values[static_cast<std::size_t>(here)] = *next++; });

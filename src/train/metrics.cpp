@@ -4,6 +4,7 @@
 
 #include "lockstep/core/clock.h"
 #include "lockstep/core/json.h"
+#include "lockstep/core/list.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/train/stop.h"
@@ -91,9 +92,9 @@ void tell_measured(const ledger::Entry& entry) {
   const std::string step = "step " + std::to_string(entry.step.value) + ": ";
   if (entry.validation)
     log::info(step + "loss on held-out samples " + brief(static_cast<double>(*entry.validation)));
-  std::string values;
-  for (const auto& [key, value] : entry.evaluation)
-    values += (values.empty() ? "" : ", ") + key + " " + brief(value);
+  const std::string values = joined(entry.evaluation, ", ", [](const auto& measure) {
+    return measure.first + " " + brief(measure.second);
+  });
   if (!values.empty()) log::info(step + values);
 }
 

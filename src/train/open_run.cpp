@@ -2,6 +2,7 @@
 
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/list.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/recipe/canonical.h"
@@ -134,11 +135,10 @@ Step step_of(const std::vector<Step>& steps, const SavedState& saved) {
             "` goes on and makes what is due, up to run.steps");
   const Step step = saved.step.value_or(steps.back());
   if (std::ranges::binary_search(steps, step)) return step;
-  std::string list;
-  for (const Step one : steps) list += (list.empty() ? "" : ", ") + std::to_string(one.value);
   throw Error(Code::kUsage,
               saved.folder.string() + " has no checkpoint of step " + std::to_string(step.value),
-              "there are those of steps " + list);
+              "there are those of steps " +
+                  joined(steps, ", ", [](Step one) { return std::to_string(one.value); }));
 }
 
 }  // namespace

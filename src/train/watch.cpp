@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "lockstep/core/list.h"
 #include "lockstep/lane/partition.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/optim/optimizer.h"
@@ -74,8 +75,7 @@ monitor::Report Watch::after(const StepRecord& record, Training& training, comm:
 }
 
 Error stopped_by(const monitor::Report& report, Step saved) {
-  std::string lines;
-  for (const std::string& line : report.lines) lines += (lines.empty() ? "" : "; ") + line;
+  const std::string lines = joined(report.lines, "; ");
   std::string off;
   for (const auto& [key, never] : {std::pair("stop_distance", "0"),
                                    {"stop_accuracy", "1"},

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "lockstep/core/list.h"
 #include "lockstep/core/text.h"
 
 namespace lockstep::cli {
@@ -54,7 +55,7 @@ class HelpFormatter : public CLI::Formatter {
   HelpFormatter() { label("Positionals", "Arguments"); }
   std::string make_option_name(const CLI::Option* option, bool positional) const override {
     return positional ? argument_of(*option).names.front()
-                      : CLI::detail::join(argument_of(*option).names, ", ");
+                      : joined(argument_of(*option).names, ", ");
   }
   std::string make_option_opts(const CLI::Option* option) const override {
     const Argument argument = argument_of(*option);
@@ -107,7 +108,7 @@ Argument argument_of(const CLI::Option& option) {
   argument.choices = choices_of(option.get_type_name());
   if (!argument.positional && !is_flag(option))
     argument.value =
-        argument.choices.empty() ? name_of_value(option) : CLI::detail::join(argument.choices, "|");
+        argument.choices.empty() ? name_of_value(option) : joined(argument.choices, "|");
   argument.what = option.get_description();
   if (!is_flag(option)) argument.preset = option.get_default_str();
   if (argument.preset == "[]") argument.preset.clear();  // an empty list

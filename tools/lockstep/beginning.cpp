@@ -5,6 +5,7 @@
 
 #include "lockstep/core/counted.h"
 #include "lockstep/core/file_system.h"
+#include "lockstep/core/list.h"
 #include "lockstep/data/safetensors.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/initial_state.h"
@@ -41,10 +42,7 @@ std::optional<recipe::Recipe> begun_in(const stdfs::path& folder) {
 }
 
 std::string roles_of(const recipe::Recipe& recipe) {
-  std::string roles;
-  for (const recipe::NetworkOptions& one : recipe.networks)
-    roles += (roles.empty() ? "" : ", ") + one.role;
-  return roles;
+  return joined(recipe.networks, ", ", &recipe::NetworkOptions::role);
 }
 
 // "generator=g.safetensors"; of a recipe with one network, "w.safetensors".

@@ -2,18 +2,13 @@
 
 #include "arguments.h"
 #include "command.h"
+#include "lockstep/core/list.h"
 #include "output.h"
 
 namespace lockstep::cli {
 namespace {
 
 using Words = std::vector<std::string>;
-
-std::string joined(const Words& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
 
 Words names_of(const Program& program) {
   Words names;
@@ -38,10 +33,10 @@ std::string bash_branch(const std::string& pattern, const Description& command,
     if (argument.positional) continue;
     options.insert(options.end(), argument.names.begin(), argument.names.end());
     if (!argument.choices.empty())
-      values += " " + argument.names.back() + ") values='" + joined(argument.choices) + "' ;;";
+      values += " " + argument.names.back() + ") values='" + joined(argument.choices, " ") + "' ;;";
   }
-  std::string text = "    " + pattern + ")\n      options='" + joined(options) + "' values='" +
-                     joined(first) + "'\n";
+  std::string text = "    " + pattern + ")\n      options='" + joined(options, " ") + "' values='" +
+                     joined(first, " ") + "'\n";
   if (!values.empty()) text += "      case $before in" + values + " esac\n";
   return text + "      ;;\n";
 }
@@ -83,7 +78,7 @@ std::string zsh_quoted(const std::string& text, std::string_view special) {
 }
 
 std::string zsh_action(const Argument& argument, const Words& choices) {
-  if (!choices.empty()) return "(" + joined(choices) + ")";
+  if (!choices.empty()) return "(" + joined(choices, " ") + ")";
   static const Words kNoFiles = {"N", "STEP", "HEX", "IMAGE", "WORDS"};
   return std::ranges::find(kNoFiles, argument.value) == kNoFiles.end() ? "_files" : "";
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "lockstep/core/list.h"
 #include "lockstep/core/text.h"
 
 namespace lockstep::cli {
@@ -30,11 +31,11 @@ Option& Option::range(std::int64_t least, std::int64_t most) {
 }
 
 Option& Option::one_of(const std::vector<std::string>& words) {
-  const std::string list = CLI::detail::join(words, ",");
+  const std::string list = joined(words, ",");
   const auto complaint = [words](const std::string& text) {
     return std::ranges::find(words, text) != words.end()
                ? ""
-               : "it may be " + CLI::detail::join(words, " or ") + ", not '" + text + "'";
+               : "it may be " + joined(words, " or ") + ", not '" + text + "'";
   };
   option_->check(CLI::Validator(complaint, "{" + list + "}"));  // which argument_of reads
   return *this;
