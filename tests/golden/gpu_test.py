@@ -1,9 +1,10 @@
 """The golden bytes from CUDA's kernels as nvcc compiled them: their PTX, interpreted (tests/support/ptx).
 
-Usage: gpu_test.py PROGRAM GPU_PROGRAM RECIPE [alone]
+Usage: gpu_test.py PROGRAM GPU_PROGRAM RECIPE [alone | whole]
 GPU_PROGRAM is the program beside a plug-in for those GPUs. A run begins on one, whose second step is captured and whose third
 one is a launch of that, and it goes on on the CPU. Unless it is `alone`, it ends on two, whose memory a stand-in for NCCL reads
-and writes (tests/support/nccl), and whose steps are captured, too. The CPU's step is replayed on one.
+and writes (tests/support/nccl), and whose steps are captured, too. The CPU's step is replayed on one. `whole`: all steps and
+samples on one.
 """
 
 import os
@@ -37,8 +38,20 @@ def uncaptured(gpu, name, run):
         assert "a step's calls are not captured" in log.read()
 
 
+def whole(gpu, name):
+    with tempfile.TemporaryDirectory(prefix="lockstep-gpu-") as folder:
+        run = os.path.join(folder, "run")
+        golden.train(gpu, name, run, steps=None)
+        with open(os.path.join(run, "log.txt"), encoding="utf-8") as log:
+            assert "not captured" not in log.read(), "a step was not captured"
+    print(f"{name} on a GPU whose PTX is interpreted, whole: every byte is the golden one")
+
+
 def main():
     cpu, gpu, name = golden.Program(sys.argv[1]), Gpu(sys.argv[2]), sys.argv[3]
+    if sys.argv[4:] == ["whole"]:
+        whole(gpu, name)
+        return
     with tempfile.TemporaryDirectory(prefix="lockstep-gpu-") as folder:
         run = os.path.join(folder, "run")
         golden.train(gpu, name, run, "--set", "samples.count=0", steps=3)

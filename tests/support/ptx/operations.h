@@ -16,6 +16,9 @@ struct Operation {
   bool parameter = false;              // the address is of parameter space
 };
 
+// From now on what is read multiplies and adds binary32 in two roundings: a GPU that computes wrongly.
+void break_fma();
+
 // Null if there is none of this name.
 const Operation* find_operation(std::string_view name);
 

@@ -3,7 +3,8 @@
 // that events leave (support/gpu/stream.h). It has the functions that our plug-in and its tests
 // call. Two GPUs, or those of CUDA_VISIBLE_DEVICES, which share everything. LOCKSTEP_PTX_LOST_AT=N:
 // the kernel after N others does what no GPU survives; LOCKSTEP_PTX_HANGS_AT=N: it never ends.
-// LOCKSTEP_PTX_LOADING: looks at streams wait for all work, as behind a thread that loads a kernel.
+// LOCKSTEP_PTX_WRONG=N: GPU N rounds an fma twice. LOCKSTEP_PTX_LOADING: looks at streams wait for
+// all work, as behind a thread that loads a kernel.
 // Here: the program's kernels, launches, devices.
 #include "support/ptx/runtime.h"
 
@@ -19,6 +20,7 @@
 #include <utility>
 
 #include "support/ptx/grid.h"
+#include "support/ptx/operations.h"
 #include "support/ptx/profile.h"
 
 namespace lockstep::test::ptx {
@@ -151,6 +153,11 @@ bool is_last(std::uint64_t launches) {
 bool hangs(std::uint64_t launches) {
   static const char* const last = std::getenv("LOCKSTEP_PTX_HANGS_AT");
   return is_at(last, launches);
+}
+
+bool is_wrong(int gpu) {
+  static const char* const wrong = std::getenv("LOCKSTEP_PTX_WRONG");
+  return wrong != nullptr && gpu == std::atoi(wrong);
 }
 
 bool blocking() {
@@ -299,6 +306,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
 cudaError_t cudaSetDevice(int number) {
   if (!sees(number) || ptx::lost()) return failed(cudaErrorInvalidDevice);
   ptx::current_gpu = number;
+  if (is_wrong(seen()[static_cast<std::size_t>(number)].gpu)) ptx::break_fma();
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* number) {
