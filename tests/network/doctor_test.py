@@ -30,6 +30,24 @@ class Machine(Cli):
         self.assertEqual(result.returncode, 4, result.stdout)
         self.assertRegex(result.stdout, "FAIL +run folder +.*/proc")
 
+    def test_that_a_recipe_fits(self):
+        self.write("mine.toml", 'extends = "tiny.toml"\n[checkpoint]\nkeep_last = 0\nevery = 1\n')
+        said = self.ok("doctor", "mine.toml", "--run", "run")
+        self.assertRegex(said, r"(?m)^ok +recipe +[0-9a-f]{12}, and its data: \d+ samples$")
+        self.assertRegex(said, r"(?m)^ok +run folder +.* free \(the run's checkpoints take [0-9.]+ KiB\), written")
+
+    def test_that_a_recipe_does_not_fit(self):
+        """More checkpoints than any disk has, a step that no memory has, and data that are not there."""
+        for setting, check, why, code in (("[run]\nsteps = 1000000000000\n[checkpoint]\nkeep_last = 0\nevery = 1\n", "run folder",
+                                           "the run's checkpoints take .* TiB, and .* are free", 4),
+                                          ("[batch]\nsamples_per_lane = 65536\n[model]\nchannels = [512, 1024]\n", "memory", "a step needs at least .* leaves ", 4),
+                                          ('[data]\npath = "gone"\n', "recipe", "gone", 3)):
+            self.write("mine.toml", 'extends = "tiny.toml"\n' + setting)
+            result = self.run_it("doctor", "mine.toml", "--run", "run")
+            self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+            self.assertRegex(result.stdout, f"(?m)^FAIL +{check} +.*{why}")
+            self.assertEqual(result.stdout.count("FAIL"), 1)
+
     def test_that_allows_few_files(self):
         import resource
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "command.h"
+#include "course.h"
 #include "device.h"
 #include "environment.h"
 #include "lockstep/comm/survey.h"
@@ -12,12 +13,18 @@
 #include "lockstep/core/log.h"
 #include "lockstep/core/memory.h"
 #include "lockstep/core/text.h"
+#include "lockstep/data/dataset.h"
 #include "lockstep/fingerprint/compare.h"
 #include "lockstep/fingerprint/gpus.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/ops/device.h"
+#include "lockstep/ops/gpu_tensors.h"
+#include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
+#include "lockstep/train/interval.h"
+#include "lockstep/train/memory.h"
 #include "lockstep/train/numerics.h"
+#include "lockstep/train/run_folder.h"
 #include "output.h"
 #include "ranks.h"
 
@@ -71,10 +78,31 @@ std::string native(const fingerprint::Fingerprint& facts) {
   return "kernels of LibTorch " + fingerprint::fact(facts, "libtorch") + " work";
 }
 
-std::string memory() {
-  const std::optional<MemoryLeft> left = memory_left(1);
+// What a recipe's run needs of a machine.
+struct Needs {
+  std::int64_t samples = 0;      // of the data
+  train::StepMemory step;        // of a rank, with the fewest lanes at once
+  std::int64_t checkpoints = 0;  // bytes of those kept, and of one that is written
+};
+
+// Opens its data and its classifier. Throws what `train` would.
+Needs needs_of(const recipe::Recipe& recipe, const train::Ranks& ranks) {
+  const std::unique_ptr<data::Dataset> dataset = data::open(recipe.data);
+  if (recipe.evaluation.every > 0) train::IntervalEvaluation(recipe, *dataset);
+  const std::vector<std::int64_t> shape = dataset->sample_shape();
+  const Course course = course_of(recipe, dataset->size() - recipe.data.holdout);
+  train::StepWalk walk(recipe, shape, ranks);
+  return {dataset->size(), walk(train::lanes_at_once_choices(recipe, ranks).back()),
+          bytes_of(course.kept + 1, size_of(recipe, shape))};
+}
+
+std::string memory(const std::optional<Needs>& needs, int processes) {
+  const std::optional<MemoryLeft> left = ops::memory_left(processes);
   if (!left) return "free memory is unknown";
-  if (left->bytes < kLeastMemory) throw Error(Code::kEnvironment, to_text(*left));
+  if (needs && !train::fits(needs->step, *left))
+    throw Error(Code::kEnvironment,
+                "a step needs at least " + train::to_text(needs->step) + ", and " + to_text(*left));
+  if (!needs && left->bytes < kLeastMemory) throw Error(Code::kEnvironment, to_text(*left));
   return to_text(*left);
 }
 
@@ -101,8 +129,17 @@ struct Probe {
   std::unique_ptr<File> file;
 };
 
+// Bytes of checkpoints that a run there has already.
+double written(const stdfs::path& run) {
+  double bytes = 0;
+  std::error_code error;
+  for (const auto& file : stdfs::directory_iterator(train::RunFolder{run}.checkpoints(), error))
+    bytes += static_cast<double>(file.is_regular_file(error) ? file.file_size(error) : 0);
+  return bytes;
+}
+
 // Free space, and a file written, synced and locked: in the folder, or above it if there is none.
-std::string run_folder(const std::string& name) {
+std::string run_folder(const std::string& name, const std::optional<Needs>& needs) {
   stdfs::path folder = stdfs::absolute(name);
   while (!stdfs::exists(folder) && folder.has_relative_path()) folder = folder.parent_path();
   FileSystem& fs = real_file_system();
@@ -119,10 +156,18 @@ std::string run_folder(const std::string& name) {
     throw Error(Code::kEnvironment, folder.string() + ": its file system has no locks",
                 "two commands could write to one run at once: use another file system");
   const auto free = static_cast<double>(stdfs::space(folder).available);
-  if (free < kLeastDisk)
+  if (!needs && free < kLeastDisk)
     throw Error(Code::kEnvironment, folder.string() + ": only " + human_bytes(free) + " are free");
-  return folder.string() + ": " + human_bytes(free) + " free, written and synced in " +
-         fixed(took * 1e3, 1) + " ms, locks work";
+  const double wanted =
+      needs ? std::max(0.0, static_cast<double>(needs->checkpoints) - written(name)) : 0;
+  if (free < wanted)
+    throw Error(Code::kEnvironment,
+                folder.string() + ": the run's checkpoints take " + human_bytes(wanted) + ", and " +
+                    human_bytes(free) + " are free",
+                "keep fewer (checkpoint.keep_last), or give another folder");
+  return folder.string() + ": " + human_bytes(free) + " free" +
+         (needs ? " (the run's checkpoints take " + human_bytes(wanted) + ")" : "") +
+         ", written and synced in " + fixed(took * 1e3, 1) + " ms, locks work";
 }
 
 std::string address(const comm::Identity& identity, const comm::Options& options) {
@@ -205,7 +250,7 @@ Code run(const Options& options) {
   const bool one = identity.world == 1;
   if (one) identity = with_master(identity, environment);
   std::optional<recipe::Recipe> recipe;
-  if (!options.recipe.empty()) recipe = recipe::load(options.recipe, {});
+  if (!options.recipe.empty()) recipe = train::with_features_hash(recipe::load(options.recipe, {}));
   comm::Options meeting = meeting_options(identity, environment);
   const auto look = [&] { return recipe ? train::fingerprint_for(*recipe) : fingerprint::take(); };
   if (!one) meeting.credentials = credentials(look(), recipe ? &*recipe : nullptr, meeting);
@@ -224,12 +269,18 @@ Code run(const Options& options) {
     return arithmetic(facts);
   });
   if (recipe && recipe::is_native(*recipe)) checks.add("native", [&] { return native(facts); });
-  checks.add("memory", memory);
+  std::optional<Needs> needs;
+  if (recipe)
+    checks.add("recipe", [&] {
+      needs = needs_of(*recipe, {.world = identity.world});
+      return recipe::id(*recipe).brief() + ", and its data: " + counted(needs->samples, "sample");
+    });
+  checks.add("memory", [&] { return memory(needs, identity.local_size); });
   checks.add("open files", open_files);
   checks.add("clock", utc_timestamp);
   if (identity.local_rank == 0) check_gpus(checks);
   if (!options.run.empty() && identity.rank == Rank(0))
-    checks.add("run folder", [&] { return run_folder(options.run); });
+    checks.add("run folder", [&] { return run_folder(options.run, needs); });
   // The port is free until rank 0's doctor listens there.
   if (identity.rank == Rank(0) && !identity.host.empty() && meeting.listening_socket < 0)
     checks.add("rank 0", [&] { return address(identity, meeting); });
@@ -254,7 +305,8 @@ Code run(const Options& options) {
 
 Run add_doctor(Command& command) {
   const auto options = std::make_shared<Options>();
-  command.add_option("recipe", options->recipe, "a recipe that all ranks must have in common");
+  command.add_option("recipe", options->recipe,
+                     "a recipe that all ranks must have in common and can train");
   command.add_option("--run", options->run, "the run's folder, whose file system is tried")
       .value("FOLDER");
   add_device(command, options->device);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 
+#include "course.h"
 #include "lockstep/core/clock.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/text.h"
@@ -22,36 +22,6 @@
 namespace lockstep::cli {
 namespace {
 
-struct Size {
-  std::int64_t parameters = 0;
-  std::int64_t state_bytes = 0;
-  double step_flops = 0;
-};
-
-// A step costs one forward and two backward products a network and phase, in the mean over steps;
-// good to a few tens of percent.
-Size size_of(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape) {
-  const ops::Allocations uncomputed;  // the model may be too large for this machine
-  const train::Training training = train::make_training(recipe, sample_shape, {.world = 1});
-  Size size{.parameters = 0, .state_bytes = training.state.bytes(), .step_flops = 0};
-  for (const train::Trained& one : training.trained) {
-    for (const at::Tensor& parameter : one.parameters) size.parameters += parameter.numel();
-    double steps = 1;
-    for (const objective::PhaseNames& phase : objective::phases(recipe.objective))
-      if (phase.role == one.role)
-        steps = static_cast<double>(objective::steps_between(recipe.objective, phase));
-    size.step_flops +=
-        3 * one.network->forward_flops() * static_cast<double>(training.plan.batch()) / steps;
-  }
-  return size;
-}
-
-// What the whole run draws and leaves behind.
-struct Course {
-  std::int64_t samples = 0, grids = 0, saved = 0, kept = 0, evaluations = 0;
-  double epochs = 0;
-};
-
 constexpr double kLeastTold = 0.002;  // seconds of a step
 
 // Seconds of so many operations at the pace of a large matrix product, on one thread of this
@@ -69,39 +39,6 @@ double least_seconds(double flops) {
     best = std::min(best, monotonic_seconds() - begin);
   }
   return flops / (2.0 * kSide * kSide * kSide / best);
-}
-
-// As far as 64 bits go.
-std::int64_t product(std::int64_t a, std::int64_t b) {
-  std::int64_t result = 0;
-  return __builtin_mul_overflow(a, b, &result) ? INT64_MAX : result;
-}
-
-// At multiples of `every` and at the end.
-std::int64_t times(std::int64_t every, std::int64_t steps) {
-  return steps == 0 ? 0 : every == 0 ? 1 : steps / every + (steps % every == 0 ? 0 : 1);
-}
-
-// Of `saved` checkpoints: the newest keep_last, and older ones at multiples of keep_every.
-std::int64_t kept_of(std::int64_t saved, const recipe::Checkpoint& o) {
-  if (o.keep_last == 0 || saved <= o.keep_last) return saved;
-  std::int64_t kept = o.keep_last;
-  if (o.keep_every == 0) return kept;
-  const std::int64_t apart = o.keep_every / std::gcd(o.every, o.keep_every);
-  return kept + (saved - o.keep_last) / apart;  // checkpoint i is at step i * every, but the last
-}
-
-Course course_of(const recipe::Recipe& recipe, std::int64_t data) {
-  const std::int64_t steps = recipe.run.steps;
-  Course course;
-  course.samples = product(steps, recipe.batch.batch());
-  course.epochs = static_cast<double>(course.samples) / static_cast<double>(data);
-  const bool pictures = recipe.samples.count > 0 && objective::makes_samples(recipe.objective);
-  course.grids = pictures ? times(recipe.samples.every, steps) : 0;
-  course.saved = times(recipe.checkpoint.every, steps);
-  if (recipe.evaluation.every > 0) course.evaluations = steps / recipe.evaluation.every;
-  course.kept = kept_of(course.saved, recipe.checkpoint);
-  return course;
 }
 
 // A step's memory for a number of lanes at once.
@@ -171,7 +108,7 @@ void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, std::int64
                 {"pictures", course.grids},
                 {"checkpoints", course.saved},
                 {"checkpoints_kept", course.kept},
-                {"checkpoint_bytes", product(course.kept, size.state_bytes)},
+                {"checkpoint_bytes", bytes_of(course.kept, size)},
                 {"evaluations", course.evaluations},
                 {"memory", json_of(choices)},
                 {"warnings", warnings}});
@@ -201,8 +138,8 @@ void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, std::int64
   if (course.grids > 0)
     print_line("# pictures    ", counted(course.grids, "grid"), " of ",
                counted(recipe.samples.count, "sample"));
-  print_line("# checkpoints ", course.saved, " saved, ", course.kept, " kept in the end: ",
-             human_bytes(static_cast<double>(product(course.kept, size.state_bytes))));
+  print_line("# checkpoints ", course.saved, " saved, ", course.kept,
+             " kept in the end: ", human_bytes(static_cast<double>(bytes_of(course.kept, size))));
   if (course.evaluations > 0)
     print_line("# evaluation  ", counted(course.evaluations, "time"), " of ",
                counted(recipe.evaluation.samples, "sample"), ", every ",

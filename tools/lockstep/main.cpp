@@ -1,6 +1,7 @@
 // lockstep: parse everything, then run one command. Results go to standard output, everything else
 // to standard error; an Error is one line and its code the exit code.
 #include <malloc.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
 #include <iostream>
 #include <string_view>
 
@@ -44,32 +46,39 @@ void keep_freed_memory() {
   ops::take_memory(!few && !kSanitized);  // sanitizers look at malloc's blocks
 }
 
-// oneMKL, inside LibTorch, ends a process whose current folder is gone, before main and with words
-// of its own. So this is called before the libraries start: nothing of theirs may be used.
-void require_current_folder(int argc, char** argv, char** /*environment*/) {
-  std::array<char, PATH_MAX> path{};
-  if (::syscall(SYS_getcwd, path.data(), path.size()) > 0) return;
-  constexpr std::string_view kLine =
-      "lockstep: the current folder is gone, or its path is too long (cd to another one)\n";
-  constexpr std::string_view kBegin = R"({"error":{"code":)";
-  constexpr std::string_view kEnd =
-      R"(,"message":"the current folder is gone, or its path is too long","hint":"cd to another one"}})"
-      "\n";
+// Ends the process as an Error does, before the libraries start: nothing of theirs may be used.
+[[noreturn]] void refuse_early(int argc, char** argv, std::string_view message,
+                               std::string_view hint) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   const bool compares = command == "bisect" || command == "diff";
-  const auto say = [](int stream, std::string_view text) {
-    [[maybe_unused]] const auto written = ::write(stream, text.data(), text.size());
+  const auto say = [](int stream, std::initializer_list<std::string_view> texts) {
+    for (const std::string_view text : texts)
+      if (::write(stream, text.data(), text.size()) < 0) return;
   };
-  say(STDERR_FILENO, kLine);
-  if (wants_json(argc, argv)) {
-    say(STDOUT_FILENO, kBegin);
-    say(STDOUT_FILENO, compares ? "125" : "4");
-    say(STDOUT_FILENO, kEnd);
-  }
+  say(STDERR_FILENO, {"lockstep: ", message, " (", hint, ")\n"});
+  if (wants_json(argc, argv))
+    say(STDOUT_FILENO, {R"({"error":{"code":)", compares ? "125" : "4", R"(,"message":")", message,
+                        R"(","hint":")", hint, "\"}}\n"});
   ::_exit(static_cast<int>(compares ? Code::kCannotCompare : Code::kEnvironment));
 }
+
+// oneMKL, inside LibTorch, ends a process whose current folder is gone, and LibTorch one whose
+// memory does not suffice for its tables, both before main and with words of their own.
+void check_before_libraries(int argc, char** argv, char** /*environment*/) {
+  std::array<char, PATH_MAX> path{};
+  if (::syscall(SYS_getcwd, path.data(), path.size()) <= 0)
+    refuse_early(argc, argv, "the current folder is gone, or its path is too long",
+                 "cd to another one");
+  constexpr std::size_t kOfLibraries = std::size_t{96} << 20;
+  void* const pages = ::mmap(nullptr, kOfLibraries, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages == MAP_FAILED)
+    refuse_early(argc, argv, "there is too little memory or address space to start",
+                 "raise the limit: ulimit -v");
+  ::munmap(pages, kOfLibraries);
+}
 [[gnu::section(".preinit_array"),
-  gnu::used]] void (*const before_libraries)(int, char**, char**) = require_current_folder;
+  gnu::used]] void (*const before_libraries)(int, char**, char**) = check_before_libraries;
 
 int run(int argc, char** argv) {
   CommandLine line;
