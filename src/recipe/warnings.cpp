@@ -9,42 +9,64 @@
 #include "lockstep/objective/diffusion.h"
 
 namespace lockstep::recipe {
-
 namespace {
 
 constexpr double kLargestRate = 0.1;  // weights are about this large: nothing would stay learnt
+constexpr std::int64_t kTrial = 100;  // steps: a shorter run is one, and what it lacks is no wonder
+constexpr double kMostOfFirst = 1.0 / 3;  // of the first weights in an average that is trained
+
+// How much of the weights that it began with an average has at the end.
+double share_of_first(const optim::Options& optimizer, std::int64_t updates) {
+  double share = 1;
+  for (std::int64_t t = 1; t <= updates && share > 1e-3; ++t)
+    share *= optim::ema_decay_at(optimizer, optimizer.ema_decay, t);
+  return share;
+}
+
+using Lines = std::vector<std::string>;
+
+void of_optimizer(const Recipe& recipe, const NetworkOptions& network, Lines& lines) {
+  const optim::Options& optimizer = network.optimizer;
+  const std::int64_t steps = recipe.run.steps, before = updates_before(recipe);
+  const auto say = [&](const std::string& what) {
+    lines.push_back("[" + network.role + ".optimizer]: " + what);
+  };
+  const std::string counts =
+      before > 0 ? ", which counts the " + counted(before, "update") + " before this run" : "";
+  const std::string anew = " (run.from.optimizer = \"anew\" counts from 0)";
+  const double peak = optim::peak(optimizer, recipe.batch.batch());
+  if (optimizer.kind.row("kind").scale_invariant && peak >= kLargestRate)
+    say("the learning rate is " + to_text(peak) + ": each step of " + optimizer.kind.word() +
+        " moves every weight by about that much; usual are 1e-4 to 1e-2");
+  const std::string warmup = "warmup is " + std::to_string(optimizer.warmup) + counts;
+  if (before > 0 && optimizer.warmup > 0 && optimizer.warmup <= before)
+    say(warmup + ": it is over already" + anew);
+  if (steps >= kTrial && optimizer.warmup > before + steps)
+    say("the learning rate never reaches lr: " + warmup + ", and run.steps is " +
+        std::to_string(steps));
+  if (steps >= kTrial && optimizer.ema_decay > 0 && !starts_from_state(recipe))
+    if (const double share = share_of_first(optimizer, steps); share > kMostOfFirst)
+      say("after " + std::to_string(steps) + " steps the average, which samples and `eval` take, " +
+          "still has " + fixed(100 * share, 0) + " % of the first weights: take a smaller " +
+          "ema_decay than " + to_text(optimizer.ema_decay) + ", or ema_warmup = true");
+  const optim::ScheduleKind& schedule = optimizer.schedule.row("schedule");
+  if (schedule.end == nullptr) return;
+  const std::int64_t horizon = schedule.end(optimizer);
+  const std::int64_t end = std::max<std::int64_t>(horizon - before, 0);
+  if (steps > end)
+    say("the learning rate is 0 from step " + std::to_string(end) + " on: horizon is " +
+        std::to_string(horizon) + counts + ", and run.steps is " + std::to_string(steps) +
+        (before > 0 ? anew : ""));
+}
 
 }  // namespace
 
 std::vector<std::string> warnings(const Recipe& recipe) {
-  std::vector<std::string> lines;
-  const std::int64_t before = updates_before(recipe);
-  const std::string counts =
-      before > 0 ? ", which counts the " + counted(before, "update") + " before this run" : "";
-  const std::string anew = " (run.from.optimizer = \"anew\" counts from 0)";
-  for (const NetworkOptions& network : recipe.networks) {
-    if (is_frozen(network)) continue;
-    const optim::Options& optimizer = network.optimizer;
-    const std::string where = "[" + network.role + ".optimizer]: ";
-    const double peak = optim::peak(optimizer, recipe.batch.batch());
-    if (optimizer.kind.row("kind").scale_invariant && peak >= kLargestRate)
-      lines.push_back(where + "the learning rate is " + to_text(peak) + ": each step of " +
-                      optimizer.kind.word() +
-                      " moves every weight by about that much; usual are 1e-4 to 1e-2");
-    if (before > 0 && optimizer.warmup > 0 && optimizer.warmup <= before)
-      lines.push_back(where + "warmup is " + std::to_string(optimizer.warmup) + counts +
-                      ": it is over already" + anew);
-    const optim::ScheduleKind& schedule = optimizer.schedule.row("schedule");
-    if (schedule.end == nullptr) continue;
-    const std::int64_t horizon = schedule.end(optimizer);
-    const std::int64_t end = std::max<std::int64_t>(horizon - before, 0);
-    if (recipe.run.steps > end)
-      lines.push_back(where + "the learning rate is 0 from step " + std::to_string(end) +
-                      " on: horizon is " + std::to_string(horizon) + counts +
-                      ", and run.steps is " + std::to_string(recipe.run.steps) +
-                      (before > 0 ? anew : ""));
-  }
-  if (const Step first = first_of_all_phases(recipe); first.value > recipe.run.steps)
+  Lines lines;
+  for (const NetworkOptions& network : recipe.networks)
+    if (!is_frozen(network)) of_optimizer(recipe, network, lines);
+  if (const Step first = first_of_all_phases(recipe);
+      first.value > std::max<std::int64_t>(recipe.run.steps, 1))
     lines.push_back("[objective]: the generator trains at step " + std::to_string(first.value) +
                     " for the first time (discriminator_steps), and run.steps is " +
                     std::to_string(recipe.run.steps));

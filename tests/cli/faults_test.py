@@ -119,7 +119,10 @@ class Limits(Cli):
             self.skipTest("NOT PROVED: this build needs more than 4 GiB of address space")
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if ends(middle, "help").returncode == 0 else (middle, high)
+            result = ends(middle, "help")
+            if result.returncode not in (0, 127):  # 127: the loader's, which has words of its own
+                self.one_line(4, result)
+            low, high = (low, middle) if result.returncode == 0 else (middle, high)
         ended = []
         while ended[-2:] != [0, 0]:
             self.assertLess(len(ended), 500)

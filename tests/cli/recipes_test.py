@@ -149,6 +149,25 @@ class Recipes(Cli):
         self.assertEqual(result.stderr.count(said), 1)
         self.assertEqual(json.loads(self.ok("train", "tiny.toml", "--dry-run", "--json"))["warnings"], [])
 
+    def warned(self, steps, *settings):
+        words = [word for setting in (f"run.steps={steps}", *settings) for word in ("--set", setting)]
+        return json.loads(self.ok("train", "tiny.toml", *words, "--dry-run", "--json"))["warnings"]
+
+    def test_an_average_of_first_weights_and_a_warm_up_without_end_are_warned_of(self):
+        decay = "model.optimizer.ema_decay="
+        said = ("[model.optimizer]: after 2000 steps the average, which samples and `eval` take, still has 82 % of the first weights: "
+                "take a smaller ema_decay than 0.9999, or ema_warmup = true")
+        self.assertEqual(self.warned(2000, decay + "0.9999"), [said])
+        for steps, *settings in ((2000, decay + "0.999"), (20000, decay + "0.9999"), (99, decay + "0.9999"),
+                                 (2000, decay + "0.9999", "model.optimizer.ema_warmup=true"), (0, decay + "0.9999")):
+            self.assertEqual(self.warned(steps, *settings), [], (steps, settings))
+        said = "[model.optimizer]: the learning rate never reaches lr: warmup is 201, and run.steps is 200"
+        self.assertEqual(self.warned(200, "model.optimizer.warmup=201"), [said])
+        self.assertEqual(self.warned(200, "model.optimizer.warmup=200"), [])
+
+    def test_no_steps_are_no_generator(self):
+        self.assertEqual(self.warned(0), [])
+
     def test_a_missing_recipe_is_named(self):
         self.assertIn("gone.toml", self.refused(2, "train", "gone.toml"))
         self.refused(2, "train", ".")
