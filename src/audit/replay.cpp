@@ -25,6 +25,7 @@ class Replay {
   Replay(const ReplayOptions& options, comm::Group& group)
       : group_(group),
         session_(options.folder, options.data, group),
+        features_(options.features),
         progress_(options.progress ? options.progress : [](std::int64_t, std::int64_t) {}) {
     if (recipe::is_native(session_.recipe())) {
       // Before memory is planned: LibTorch's libraries take a GPU's for the kernels that are tried.
@@ -38,14 +39,17 @@ class Replay {
     if (result_.steps == 0)
       throw Error(Code::kUsage, options.folder.string() + ": the ledger has no step yet");
     result_.start = start_of_run(options.parent);
-    session_.with_evaluation(options.features);
     windows_ = options.spots > 0 ? spot_windows(options, result_.steps)
                                  : std::vector<Window>{options.window};
   }
 
   ReplayResult run() {
     warn_of_other_kernels();
-    for (const Window& window : windows_) total_ += steps_needed(window);
+    for (const Window& window : windows_) {
+      const Step started = checkpoint_before(window), to = checked_end(window);
+      prepare_evaluation(started, to);  // at once: nothing is computed in vain
+      total_ += to.value - started.value;
+    }
     progress_(0, total_);
     for (const Window& window : windows_) {
       replay(window.from, checked_end(window));
@@ -90,17 +94,25 @@ class Replay {
     return to;
   }
 
-  // From the newest checkpoint before the window, or from step 0, to its end.
-  std::int64_t steps_needed(const Window& window) const {
+  // The newest one before the window, or step 0.
+  Step checkpoint_before(const Window& window) const {
     const std::vector<Step> steps =
         checkpoint::list(real_file_system(), session_.folder().checkpoints());
     const auto after = std::ranges::lower_bound(steps, window.from);
-    const std::int64_t started = after == steps.begin() ? 0 : std::prev(after)->value;
-    return checked_end(window).value - started;
+    return after == steps.begin() ? Step(0) : *std::prev(after);
+  }
+
+  // Opens the classifier if a step behind `started`, up to `to`, evaluates. Steps on the way to a
+  // window are compared, too.
+  void prepare_evaluation(Step started, Step to) {
+    const std::int64_t every = session_.recipe().evaluation.every;
+    if (every == 0 || session_.evaluates()) return;
+    if (on_any_rank(to.value / every > started.value / every)) session_.with_evaluation(features_);
   }
 
   void replay(Step from, Step to) {
     const Step started = session_.restore(Step(from.value - 1));
+    prepare_evaluation(started, to);  // it is an earlier one if that was retired meanwhile
     result_.windows.push_back({started, from, to});
     while (session_.training().state.step < to) {
       const train::StepRecord record = session_.step();
@@ -167,6 +179,7 @@ class Replay {
 
   comm::Group& group_;
   ReplaySession session_;
+  const std::string features_;
   fingerprint::Fingerprint native_facts_;  // of a native run: this machine's, with its kernels
   std::vector<Window> windows_;
   std::function<void(std::int64_t, std::int64_t)> progress_;

@@ -32,7 +32,8 @@ void ReplaySession::open(const std::optional<std::string>& data) {
 
 void ReplaySession::with_evaluation(const std::string& features) {
   if (recipe_.evaluation.every > 0)
-    comm::in_own_time(group_, [&] { evaluation_.emplace(recipe_, *dataset_, features); });
+    comm::in_own_time(group_,
+                      [&] { evaluation_.emplace(recipe_, *dataset_, folder_.root, features); });
 }
 
 Step ReplaySession::restore(Step target) {

@@ -34,8 +34,10 @@ class ReplaySession {
   train::Training& training() { return *training_; }
 
   // From the next step on, evaluations are computed, too, where the recipe has them. features:
-  // where the classifier lies, if not where the recipe says. Errors: as train::IntervalEvaluation.
+  // where the classifier lies, if neither in the run's folder nor where the recipe says. Errors: as
+  // train::IntervalEvaluation.
   void with_evaluation(const std::string& features);
+  bool evaluates() const { return evaluation_.has_value(); }
   // From the next restore on, lanes are computed only once.
   void without_witnesses() { recipe_.evidence.witness_rate = 0; }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "audit/classifier_claims.h"
 #include "audit/findings.h"
 #include "audit/picture_claims.h"
 #include "lockstep/checkpoint/store.h"
@@ -55,6 +56,7 @@ class Verifier : public Findings {
     statements(folder, checkpoints_now, *ledger);
     checkpoints(folder, checkpoints_now, *ledger);
     pictures(folder, samples_now, *ledger);
+    if (recipe_) check_classifier(fs_, folder, *recipe_, result);
     if (recipe_ && result.steps < recipe_->run.steps)
       result.notes.push_back("the run is not finished: its recipe has " +
                              counted(recipe_->run.steps, "step"));

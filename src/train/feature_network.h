@@ -40,6 +40,7 @@ class TrainedClassifier final : public FeatureNetwork {
   data::Options data() const override { return opened_.recipe.data; }
   void require_takes(const std::vector<std::int64_t>& sample_shape) const override;
   Tensor logits(const Tensor& samples);  // [N, classes]
+  const checkpoint::Loaded& loaded() const { return opened_.loaded; }
 
  private:
   template <class Pass>

@@ -9,25 +9,10 @@
 #include "lockstep/ops/where.h"
 #include "lockstep/train/signals.h"
 #include "train/comparison.h"
+#include "train/kept_classifier.h"
 
 namespace lockstep::train {
 namespace {
-
-TrainedClassifier opened(const std::string& source) {
-  if (source.empty())  // a recipe of bits alone has no paths
-    throw Error(Code::kUsage, "[evaluation]: features names no classifier",
-                "train one, such as recipes/fashion-mnist-classifier.toml, and give its run");
-  try {
-    return {source, open_state(real_file_system(), source)};
-  } catch (const Error& error) {
-    const bool absent = error.code() == Code::kUsage;
-    throw Error(error.code(), "[evaluation]: features: " + error.message(),
-                absent ? "if it moved, say where: `train --set evaluation.features=RUN`, or "
-                         "`replay --features RUN`; else " +
-                             error.hint()
-                       : error.hint());
-  }
-}
 
 using Append = std::function<void(std::int64_t first, std::int64_t count, evaluation::Features&)>;
 
@@ -61,42 +46,56 @@ evaluation::Features divided(std::int64_t total, std::int64_t width, comm::Group
 
 }  // namespace
 
-recipe::Recipe with_features_hash(recipe::Recipe recipe) {
+recipe::Recipe with_features_hash(recipe::Recipe recipe, const std::filesystem::path& folder) {
   recipe::Evaluation& options = recipe.evaluation;
-  if (options.every > 0 && options.features_hash.empty())
-    options.features_hash = opened(options.features).of().hash.hex();
+  if (options.every == 0 || !options.features_hash.empty()) return recipe;
+  const auto begun = hash_of_begun(real_file_system(), {folder}, options.features);
+  options.features_hash = begun ? *begun : classifier_at(options.features).of().hash.hex();
   return recipe;
 }
 
 struct IntervalEvaluation::Held {
   recipe::Evaluation options;
-  TrainedClassifier network;
+  RunFolder folder;
+  FoundClassifier found;
   FeaturesOf of;
   DataDraws draws;
   evaluation::Features real;  // of the data; once they are asked for
 };
 
 IntervalEvaluation::IntervalEvaluation(const recipe::Recipe& recipe, const data::Dataset& data,
+                                       const std::filesystem::path& folder,
                                        const std::string& features) {
   const recipe::Evaluation& options = recipe.evaluation;
-  const std::string& source = features.empty() ? options.features : features;
-  held_.reset(new Held{options, opened(source), {}, DataDraws(data, options.seed), {}});
-  held_->of = held_->network.of();
+  held_.reset(new Held{options,
+                       {folder},
+                       find_classifier(real_file_system(), {folder}, options, features),
+                       {},
+                       DataDraws(data, options.seed),
+                       {}});
+  held_->of = held_->found.network.of();
   if (options.features_hash.empty())
     throw Error(Code::kUsage, "evaluation.features_hash is missing",
-                "that of " + source + " is " + held_->of.hash.hex());
-  require_pinned(source, held_->of, options.features_hash, "evaluation.features_hash");
-  held_->network.require_takes(data.sample_shape());
+                "that of " + held_->found.source + " is " + held_->of.hash.hex());
+  held_->found.network.require_takes(data.sample_shape());
   require_enough(options.samples, held_->of, "evaluation.samples =");
   require_at_most(options.samples, data, "evaluation.samples =");
 }
 
 IntervalEvaluation::~IntervalEvaluation() = default;
 
+void IntervalEvaluation::keep() const {
+  train::keep(real_file_system(), held_->folder, held_->found);
+}
+
+std::int64_t IntervalEvaluation::classifier_bytes() const {
+  return held_->found.network.loaded().state().bytes();
+}
+
 ledger::Named<double> IntervalEvaluation::operator()(Training& training, comm::Group& group) {
   const ops::Scope here("evaluation");
   const std::int64_t total = held_->options.samples;
-  TrainedClassifier& network = held_->network;
+  TrainedClassifier& network = held_->found.network;
   if (held_->real.values.empty()) {
     held_->real = divided(total, held_->of.width, group,
                           [&](std::int64_t first, std::int64_t count, evaluation::Features& out) {

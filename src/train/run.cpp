@@ -70,7 +70,7 @@ Prepared::Prepared(const RunOptions& options, comm::Group& group) {
   // First: a recipe that does not fit itself or its data leaves no folder behind.
   require_pictures_fit(options.recipe, dataset->sample_shape());
   if (options.recipe.evaluation.every > 0)
-    comm::in_own_time(group, [&] { evaluation.emplace(options.recipe, *dataset); });
+    comm::in_own_time(group, [&] { evaluation.emplace(options.recipe, *dataset, options.folder); });
   if (recipe::is_native(options.recipe))
     fingerprint::require_native_settings(precision_of(options.recipe));
   // Before memory is planned: LibTorch's libraries take a GPU's for the kernels that are tried.
@@ -85,7 +85,9 @@ Prepared::Prepared(const RunOptions& options, comm::Group& group) {
   training = make_training(options.recipe, dataset->sample_shape(), ranks);
   training->lanes_at_once = lanes_at_once;
   comm::in_own_time(group, [&] {
-    if (group.rank() == Rank(0)) writer.emplace(options, *dataset, *training);
+    if (group.rank() != Rank(0)) return;
+    writer.emplace(options, *dataset, *training);
+    if (evaluation) evaluation->keep();
   });
   broadcast_state(group, writer ? writer->restored() : nullptr, *training);
   if (writer) writer->forget_restored();

@@ -81,6 +81,7 @@ FolderLock::~FolderLock() {
 
 void sweep(FileSystem& fs, const RunFolder& folder) {
   checkpoint::sweep(fs, folder.checkpoints());
+  checkpoint::sweep(fs, folder.features());
   sweep(fs, folder.samples());
   sweep(fs, folder.environment());
 }

@@ -15,6 +15,7 @@ from support import PROGRAM, SOURCE, Cli, main
 
 KEYS = ["frechet_distance", "kernel_distance", "precision", "recall", "density", "coverage"]
 SAMPLES, SEED = 40, 3
+COPY = "run/features/step-00000003.h5"  # of the judge
 
 
 def golden(name):
@@ -37,6 +38,16 @@ class Interval(Cli):
 
     def values(self, run):
         return {line["step"]: line["evaluation"] for line in self.lines(run) if "evaluation" in line}
+
+    def train_the_judge_on(self):
+        """Until it has retired the checkpoint by which runs evaluate."""
+        self.ok("train", "judge", "--quiet", "--set", "run.steps=5", "--set", "checkpoint.keep_last=1")
+        self.assertFalse(os.path.exists(self.path("judge/checkpoints/step-00000003.h5")))
+
+    def damage(self, name):
+        content = bytearray(self.read(name))
+        content[len(content) // 2] ^= 1
+        self.write(name, bytes(content))
 
     def test_the_ledger_has_the_values_of_eval(self):
         # Averages that are far from the weights, so that the two have different values.
@@ -121,10 +132,12 @@ class Interval(Cli):
         self.ok("replay", "run", "--quiet")
         self.ok("replay", "run", "--quiet", "--ranks", "3")
         shutil.move(self.path("judge"), self.path("moved"))
+        self.ok("replay", "run", "--quiet")
+        shutil.rmtree(self.path("run/features"))
         said = self.refused(2, "replay", "run", "--quiet")
         self.assertIn("[evaluation]: features: ", said)
         self.ok("replay", "run", "--quiet", "--features", "moved@3")
-        self.ok("verify", "run")  # needs no classifier
+        self.assertIn("note: run/features has no copy of the classifier of [evaluation]", self.ok("verify", "run"))
         self.ok("trace", "run", "trace.jsonl", "--step", "2")
         self.ok("train", golden("classifier"), "--run", "other", "--quiet", "--set", "run.steps=2",
                 "--set", "data.shapes.side=12", "--set", "samples.count=0")
@@ -136,6 +149,106 @@ class Interval(Cli):
         result = self.run_it("replay", "run", "--quiet", "--features", "moved")
         self.assertEqual(result.returncode, 1, result.stderr)
         self.assertIn("recall of the samples", result.stdout)
+
+    def test_a_window_without_them_is_replayed_without_the_classifier(self):
+        self.ok(*self.words("checkpoint.every=1", "evaluation.every=3", steps=5), "--run", "run", "--quiet")
+        shutil.rmtree(self.path("judge"))
+        shutil.rmtree(self.path("run/features"))
+        for first, last in (("1", "2"), ("4", "5")):
+            for ranks in ("1", "2"):
+                self.ok("replay", "run", "--quiet", "--from", first, "--to", last, "--ranks", ranks)
+        for first, last in (("1", "3"), ("3", "3"), ("2", "5")):
+            self.assertIn("[evaluation]: features: ", self.refused(2, "replay", "run", "--quiet", "--from", first, "--to", last))
+        # A step on the way to a window is compared, too.
+        for step in (3, 4):
+            for tail in ("", ".sha256"):
+                os.remove(self.path(f"run/checkpoints/step-0000000{step}.h5{tail}"))
+        self.assertIn("[evaluation]: features: ", self.refused(2, "replay", "run", "--quiet", "--from", "4", "--to", "5"))
+
+    def test_a_run_outlives_its_classifier(self):
+        self.ok(*self.words(steps=8), "--run", "whole", "--quiet")
+        self.ok(*self.words(), "--run", "run", "--quiet")
+        copied = {tail: self.read(f"judge/checkpoints/step-00000003.h5{tail}") for tail in ("", ".sha256")}
+        for tail, content in copied.items():
+            self.assertEqual(self.read(COPY + tail), content)
+        self.train_the_judge_on()
+        self.ok(*self.words(steps=5), "--run", "run", "--quiet")  # the same command
+        self.ok(*self.words(steps=6), "--run", "run", "--quiet", "--ranks", "2")
+        self.ok("train", "run", "--quiet", "--set", "run.steps=7")
+        for command in (("replay", "run", "--quiet"), ("replay", "run", "--quiet", "--ranks", "2"),
+                        ("replay", "run", "--quiet", "--from", "6", "--to", "6"), ("verify", "run")):
+            self.assertNotIn("no copy", self.ok(*command))
+        shutil.rmtree(self.path("judge"))
+        self.ok(*self.words(steps=8), "--run", "run", "--quiet")
+        self.ok("replay", "run", "--quiet", "--from", "7")
+        self.assertEqual(self.read("run/ledger.jsonl"), self.read("whole/ledger.jsonl"))
+        self.assertEqual(self.contents("run/features"), self.contents("whole/features"))
+        said = json.loads(self.ok(*self.words(steps=9), "--run", "run", "--dry-run", "--json"))
+        self.assertEqual(said["classifier_bytes"], json.loads(self.ok("inspect", COPY, "--json"))["bytes"])
+
+    def test_another_classifier_is_another_recipes(self):
+        self.ok(*self.words(), "--run", "run", "--quiet")
+        self.ok("train", golden("classifier"), "--run", "other", "--quiet", "--set", "run.steps=2",
+                "--set", "data.shapes.side=12", "--set", "samples.count=0")
+        before = self.contents("run")
+        self.assertIn("run is a run of another recipe: evaluation.features_hash is ",
+                      self.refused(2, *self.words('evaluation.features="other"', steps=5), "--run", "run", "--quiet"))
+        self.train_the_judge_on()
+        self.assertIn("run is a run of another recipe: evaluation.features_hash is ",
+                      self.refused(2, *self.words('evaluation.features="judge@5"', steps=5), "--run", "run", "--quiet"))
+        self.assertEqual(self.contents("run"), before)
+        self.ok(*self.words(), "--run", "new", "--quiet")  # by what is there now
+        self.assertEqual(sorted(os.listdir(self.path("new/features"))), ["step-00000005.h5", "step-00000005.h5.sha256"])
+
+    def test_a_lost_recipe_is_written_anew_by_the_copys_hash(self):
+        self.ok(*self.words(), "--run", "run", "--quiet")
+        text = self.read("run/recipe.toml")
+        self.train_the_judge_on()
+        os.remove(self.path("run/recipe.toml"))
+        self.ok(*self.words(), "--run", "run", "--quiet")
+        self.assertEqual(self.read("run/recipe.toml"), text)
+
+    def test_a_copy_that_is_missing_or_damaged(self):
+        self.ok(*self.words(), "--run", "run", "--quiet")
+        whole = self.contents("run/features")
+        shutil.copytree(self.path("judge"), self.path("before"))
+        shutil.rmtree(self.path("run/features"))
+        self.ok("train", "run", "--quiet")  # as of a version that kept none
+        self.assertEqual(self.contents("run/features"), whole)
+        self.damage(COPY)
+        result = self.run_it("train", "run", "--quiet")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stderr, f"{COPY}, bytes .*: written anew, from /.*/judge")
+        self.assertEqual(self.contents("run/features"), whole)
+        self.train_the_judge_on()
+
+        # Another classifier's checkpoint is whole, and the hash decides.
+        def replace():
+            for tail in ("", ".sha256"):
+                content = self.read(f"judge/checkpoints/step-00000005.h5{tail}")
+                self.write(COPY + tail, content)
+
+        for spoil, code in ((lambda: self.damage(COPY), 5), (lambda: os.remove(self.path(COPY + ".sha256")), 5), (replace, 1)):
+            spoil()
+            before = self.contents("run/features")
+            for command in (("train", "run", "--quiet", "--set", "run.steps=5"), (*self.words(steps=5), "--run", "run", "--quiet"),
+                            ("replay", "run", "--quiet")):
+                line = self.refused(5, *command)
+                self.assertIn(COPY, line)
+                self.assertIn("(restore it from a copy, or say where the classifier lies: ", line)
+            result = self.run_it("verify", "run")
+            self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+            self.assertIn(COPY, result.stdout + result.stderr)
+            self.assertEqual(self.contents("run/features"), before)
+            self.ok("replay", "run", "--quiet", "--features", "before")
+            self.ok("train", "run", "--quiet", "--set", "evaluation.features=before")
+            self.ok("verify", "run")
+            self.assertEqual(self.contents("run/features"), whole)
+            self.ok("train", "run", "--quiet", "--set", "evaluation.features=judge")  # where it was
+        self.write("run/features/notes.txt", "mine")
+        result = self.run_it("verify", "run")
+        self.assertEqual(result.returncode, 5, result.stdout)
+        self.assertIn("run/features/notes.txt: it is not a file of this run", result.stdout + result.stderr)
 
     def test_a_ledger_without_them_is_not_the_recipes(self):
         self.ok(*self.words(), "--run", "run", "--quiet")
@@ -158,7 +271,8 @@ class Interval(Cli):
         for title in (b"frechet distance of samples", b"recall of samples", b"coverage of samples"):
             self.assertIn(title, page)
         said = self.ok(*self.words(), "--dry-run")
-        self.assertRegex(said, f"# evaluation  2 times of {SAMPLES} samples, every 2 steps, features [0-9a-f]{{12}}")
+        self.assertRegex(said, f"# evaluation  2 times of {SAMPLES} samples, every 2 steps, features [0-9a-f]{{12}}; "
+                               r"the run's copy of that classifier takes [0-9.]+ KiB")
         self.assertEqual(json.loads(self.ok(*self.words(), "--dry-run", "--json"))["evaluations"], 2)
 
     def test_what_does_not_fit_is_refused_before_the_first_step(self):

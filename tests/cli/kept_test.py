@@ -87,7 +87,7 @@ class Kept(Cli):
         self.ok("replay", "part", "--from", "5", "--to", "6", "--quiet")
 
     def test_a_folder_that_is_no_run_is_no_place_for_one(self):
-        for name in ("samples/notes.txt", "checkpoints/x", "environment/x", "log.txt", "metrics.jsonl",
+        for name in ("samples/notes.txt", "checkpoints/x", "features/x", "environment/x", "log.txt", "metrics.jsonl",
                      "replays.jsonl", "cat.png", "of/mine/deep"):
             os.makedirs(os.path.dirname(self.path("mine", name)))
             self.write(f"mine/{name}", "mine")

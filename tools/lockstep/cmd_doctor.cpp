@@ -85,10 +85,10 @@ struct Needs {
   std::int64_t checkpoints = 0;  // bytes of those kept, and of one that is written
 };
 
-// Opens its data and its classifier. Throws what `train` would.
-Needs needs_of(const recipe::Recipe& recipe, const train::Ranks& ranks) {
+// Opens its data and its classifier. folder: the run's, or "". Throws what `train` would.
+Needs needs_of(const recipe::Recipe& recipe, const std::string& folder, const train::Ranks& ranks) {
   const std::unique_ptr<data::Dataset> dataset = data::open(recipe.data);
-  if (recipe.evaluation.every > 0) train::IntervalEvaluation(recipe, *dataset);
+  if (recipe.evaluation.every > 0) train::IntervalEvaluation(recipe, *dataset, folder);
   const std::vector<std::int64_t> shape = dataset->sample_shape();
   const Course course = course_of(recipe, dataset->size() - recipe.data.holdout);
   train::StepWalk walk(recipe, shape, ranks);
@@ -250,7 +250,8 @@ Code run(const Options& options) {
   const bool one = identity.world == 1;
   if (one) identity = with_master(identity, environment);
   std::optional<recipe::Recipe> recipe;
-  if (!options.recipe.empty()) recipe = train::with_features_hash(recipe::load(options.recipe, {}));
+  if (!options.recipe.empty())
+    recipe = train::with_features_hash(recipe::load(options.recipe, {}), options.run);
   comm::Options meeting = meeting_options(identity, environment);
   const auto look = [&] { return recipe ? train::fingerprint_for(*recipe) : fingerprint::take(); };
   if (!one) meeting.credentials = credentials(look(), recipe ? &*recipe : nullptr, meeting);
@@ -272,7 +273,7 @@ Code run(const Options& options) {
   std::optional<Needs> needs;
   if (recipe)
     checks.add("recipe", [&] {
-      needs = needs_of(*recipe, {.world = identity.world});
+      needs = needs_of(*recipe, options.run, {.world = identity.world});
       return recipe::id(*recipe).brief() + ", and its data: " + counted(needs->samples, "sample");
     });
   checks.add("memory", [&] { return memory(needs, identity.local_size); });

@@ -6,6 +6,7 @@
 #include "container.h"
 #include "environment.h"
 #include "lockstep/audit/replay.h"
+#include "lockstep/checkpoint/store.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
@@ -95,7 +96,8 @@ Code run_rank(const Options& options) {
   });
 }
 
-// The classifier of its evaluations, in the folder or file that has it.
+// The classifier of its evaluations, in the folder or file that has it. Without --features the copy
+// in the run's folder comes first: the other one is for images whose program knows no copies.
 void show_features(const Options& options, Visible& there) {
   const recipe::Evaluation evaluation =
       recipe::of_run(real_file_system(), options.folder).evaluation;
@@ -105,6 +107,9 @@ void show_features(const Options& options, Visible& there) {
   const std::string path = stdfs::absolute(source.substr(0, at)).lexically_normal().string();
   if (!stdfs::exists(path)) return;
   there.mounts.push_back({path});
+  const bool kept =
+      !checkpoint::list(real_file_system(), train::RunFolder{options.folder}.features()).empty();
+  if (kept && options.features.empty()) return;
   there.arguments.insert(there.arguments.end(),
                          {"--features", path + (at == std::string::npos ? "" : source.substr(at))});
 }
@@ -212,7 +217,8 @@ Run add_replay(Command& command) {
   add_data(command, options->data);
   command
       .add_option("--features", options->features,
-                  "where the classifier of [evaluation] lies, if not where the recipe says")
+                  "where the classifier of [evaluation] lies, if neither the run's folder nor the "
+                  "recipe's place has it")
       .value("RUN");
   command
       .add_option("--parent", options->parent,

@@ -111,7 +111,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
   const ComputingScope computing(options.machine, identity.local_size, identity.local_rank);
   return as_rank(identity, [&] {
     const Beginning beginning = beginning_of(given, folder, options.source);
-    const recipe::Recipe recipe = train::with_features_hash(beginning.recipe);
+    const recipe::Recipe recipe = train::with_features_hash(beginning.recipe, folder);
     if (identity.rank == Rank(0))
       for (const std::string& line : recipe::warnings(recipe)) log::warn(line);
     Member member =
@@ -145,8 +145,10 @@ Code run(const Options& options) {
     if (options.shard == "optimizer") ranks.keeps = Rank(0);
     std::optional<ComputingScope> computing;
     if (options.machine.device != "cpu") computing.emplace(options.machine);
-    const Beginning begun = beginning_of(recipe, folder_of(options, recipe), options.source);
-    dry_run(train::with_features_hash(begun.recipe), ranks, options.lanes_at_once, options.json);
+    const std::string folder = folder_of(options, recipe);
+    const Beginning begun = beginning_of(recipe, folder, options.source);
+    dry_run(train::with_features_hash(begun.recipe, folder), folder, ranks, options.lanes_at_once,
+            options.json);
     return Code::kOk;
   }
   log::set_quiet(options.quiet);

@@ -84,12 +84,14 @@ void print(const std::vector<Memory>& memories, int processes) {
 
 }  // namespace
 
-void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, std::int64_t lanes_at_once,
-             bool json) {
+void dry_run(const recipe::Recipe& recipe, const std::filesystem::path& folder,
+             const train::Ranks& ranks, std::int64_t lanes_at_once, bool json) {
   const std::unique_ptr<data::Dataset> dataset = data::open(recipe.data);
   const std::vector<std::int64_t> sample_shape = dataset->sample_shape();
   train::require_pictures_fit(recipe, sample_shape);
-  if (recipe.evaluation.every > 0) train::IntervalEvaluation(recipe, *dataset);  // it is checked
+  std::int64_t classifier_bytes = 0;
+  if (recipe.evaluation.every > 0)  // all of it is checked
+    classifier_bytes = train::IntervalEvaluation(recipe, *dataset, folder).classifier_bytes();
   const Size size = size_of(recipe, sample_shape);
   const std::vector<Memory> choices = memories(recipe, sample_shape, ranks, lanes_at_once);
   const std::int64_t drawn = dataset->size() - recipe.data.holdout;  // what training draws from
@@ -110,6 +112,7 @@ void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, std::int64
                 {"checkpoints_kept", course.kept},
                 {"checkpoint_bytes", bytes_of(course.kept, size)},
                 {"evaluations", course.evaluations},
+                {"classifier_bytes", classifier_bytes},
                 {"memory", json_of(choices)},
                 {"warnings", warnings}});
     return;
@@ -144,7 +147,9 @@ void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, std::int64
     print_line("# evaluation  ", counted(course.evaluations, "time"), " of ",
                counted(recipe.evaluation.samples, "sample"), ", every ",
                counted(recipe.evaluation.every, "step"), ", features ",
-               recipe.evaluation.features_hash.substr(0, 12));
+               recipe.evaluation.features_hash.substr(0, 12),
+               "; the run's copy of that classifier takes ",
+               human_bytes(static_cast<double>(classifier_bytes)));
   print(choices, ranks.world);
   for (const std::string& line : warnings) print_line("# warning     ", line);
 }

@@ -42,6 +42,8 @@ constexpr Listed kRunFiles[] = {
     {"checkpoints/step-NNNNNNNN.h5.sig", "a signed statement about it and the ledger up to it"},
     {"checkpoints/step-NNNNNNNN.h5.interim",
      "empty: that checkpoint is removed when a later one exists"},
+    {"features/step-NNNNNNNN.h5",
+     "the classifier of [evaluation], and its tree: a copy of its checkpoint"},
     {"samples/step-NNNNNNNN.png", "pictures, with recipe, step and state in them"},
     {"samples/step-NNNNNNNN.npz", "of fields and signals: the values of the same samples"},
     {"metrics.jsonl, log.txt", "losses, norms, monitors, times and messages; no evidence"},

@@ -33,7 +33,8 @@ struct ReplayOptions {
   int processes = 0;                // the same
   // The run whose state this one starts from: its checkpoint is compared with step 0.
   std::optional<std::filesystem::path> parent = {};
-  // Where the classifier lies whose features evaluations compare; empty: where the recipe says.
+  // Where the classifier lies whose features evaluations compare; empty: in the run's folder, else
+  // where the recipe says. Opened only if a step that is compared evaluates.
   std::string features = {};
   // Of this process, as in train/run.h; needed for native runs alone.
   fingerprint::Fingerprint fingerprint = {};

@@ -25,8 +25,8 @@ void require_outputs(const std::filesystem::path& folder, const OutputKind& kind
                      std::span<const std::string> names);
 
 // Error(kUsage) for a name in a run's folder that the run reads or writes itself: its recipe,
-// ledger, metrics, replays and log, and everything in its checkpoints, samples, environment and
-// tensorboard. A folder with a ledger.jsonl is a run's.
+// ledger, metrics, replays and log, and everything in its checkpoints, features, samples,
+// environment and tensorboard. A folder with a ledger.jsonl is a run's.
 void require_no_name_of_a_run(const std::filesystem::path& path, const std::string& what);
 
 }  // namespace lockstep::train

@@ -21,6 +21,7 @@ struct RunFolder {
   std::filesystem::path recipe() const { return root / "recipe.toml"; }
   std::filesystem::path ledger() const { return root / "ledger.jsonl"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
+  std::filesystem::path features() const { return root / "features"; }  // of [evaluation]
   std::filesystem::path samples() const { return root / "samples"; }
   std::filesystem::path sample(Step step) const;         // a picture
   std::filesystem::path sample_arrays(Step step) const;  // of fields and signals
@@ -36,7 +37,7 @@ struct RunFolder {
     return {recipe(), ledger(), metrics(), replays(), log(), lock()};
   }
   std::vector<std::filesystem::path> folders() const {
-    return {checkpoints(), samples(), environment(), tensorboard()};
+    return {checkpoints(), features(), samples(), environment(), tensorboard()};
   }
 };
 
