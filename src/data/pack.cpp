@@ -239,6 +239,15 @@ void write_pack(const std::filesystem::path& path, const Images& images, const L
   hdf5::publish(real_file_system(), path, skeleton_of(stamp_of(images, labels)), contents);
 }
 
+std::optional<PackHashes> stated_hashes(const std::filesystem::path& path) {
+  try {
+    const Stamp stamp = with_data_file(path, "its stamp", find_stamp);
+    return PackHashes{stamp.hash, stamp.labelled};
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 bool is_pack(const std::filesystem::path& path) {
   const Bytes head = read_bytes(*open_data_file(path), 0, kSignature.size());
   const ByteView signature = std::as_bytes(std::span(kSignature));

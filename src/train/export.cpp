@@ -59,7 +59,7 @@ class Export {
     require_average(source_.recipe, options_.average, options_.weights);
     const stdfs::path out(options_.out);
     if (out.extension() == kEnding) {
-      require_output(out, {"weights", kEnding});
+      require_output(out, {"a file of weights", kEnding, FileKind::kWeights});
       write_weights(chosen_role(), out);
     } else {
       folder(out);
@@ -88,10 +88,12 @@ class Export {
     if (stdfs::exists(out) && !stdfs::is_directory(out))
       throw Error(Code::kUsage, options_.out + " is no folder", "give another name");
     const auto networks = source_.recipe.networks;
-    const std::vector<std::string> files = {kConfig, kWeights},
+    const std::vector<std::string> config = {kConfig}, weights = {kWeights},
                                    scheduler_file = {stdfs::path(kScheduler).filename().string()};
-    for (const auto& network : networks)
-      require_outputs(out / network.role, {"weights", ""}, files);
+    for (const auto& network : networks) {
+      require_outputs(out / network.role, {"a configuration", ""}, config);
+      require_outputs(out / network.role, {"a file of weights", "", FileKind::kWeights}, weights);
+    }
     require_outputs((out / kScheduler).parent_path(), {"a scheduler", ""}, scheduler_file);
     require_no_other_network(out);
     for (const auto& network : networks) {

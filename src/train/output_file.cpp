@@ -72,6 +72,13 @@ stdfs::path run_that_names(const stdfs::path& path) {
   return {};
 }
 
+// Whether nothing of another kind would be lost.
+bool may_be_replaced(const stdfs::path& path, FileKind by) {
+  std::error_code absent;
+  if (stdfs::symlink_status(path, absent).type() == stdfs::file_type::not_found) return true;
+  return kind_of(path) == by || (stdfs::file_size(path, absent) == 0 && !absent);
+}
+
 }  // namespace
 
 void require_no_name_of_a_run(const stdfs::path& path, const std::string& what) {
@@ -97,6 +104,11 @@ void require_output(const stdfs::path& path, const OutputKind& kind, const stdfs
   if (stdfs::equivalent(path, source, reason))
     refuse("is the input: " + kind.what + " does not replace it");
   require_no_name_of_a_run(path, kind.what);
+  if (kind.replaces && !may_be_replaced(path, *kind.replaces))
+    throw Error(Code::kUsage,
+                path.string() + " is " + described(kind_of(path)) + ": " + kind.what +
+                    " does not replace it",
+                "give another name, or remove it");
   if (path.has_parent_path() && !stdfs::is_directory(path.parent_path(), reason))
     throw Error(Code::kEnvironment,
                 "cannot create " + path.string() + ": " +

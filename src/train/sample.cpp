@@ -46,12 +46,13 @@ Form form_of(const SampleOptions& options) {
         if (const auto number = number_in(name);
             number && *number > options.first && *number - options.first < options.count)
           names.push_back(name);
-    require_outputs(path, {"a picture", ".png"}, names);
+    require_outputs(path, {"a picture", ".png", FileKind::kSamplePicture}, names);
     return Form::kFolder;
   }
   const bool grid = path.extension() == ".png";
   if (grid || path.extension() == ".npz") {
-    require_output(path, {grid ? "a picture" : "a NumPy archive", path.extension()});
+    require_output(path, {grid ? "a picture" : "a NumPy archive", path.extension(),
+                          grid ? FileKind::kSamplePicture : FileKind::kSampleArrays});
     return grid ? Form::kGrid : Form::kArray;
   }
   throw Error(Code::kUsage, "--out " + out + ": its ending says nothing that sample can write",

@@ -97,6 +97,21 @@ class PictureFolder(Pack):
         self.write("mine", b"\0\0\x08\x01\0\0\0\4\3\2\1\0")
         self.assertEqual(self.packed("d", "--labels", "mine", out="mine.h5")[2], [3, 2, 1, 0])
 
+    def test_that_has_changed_replaces_its_pack_and_says_which_data_are_gone(self):
+        self.folder_of({f"d/{name}.png": png(8, 8, samples(64, i), colour=0) for i, name in enumerate("ab")})
+        first = self.packed("d")[0]
+        self.assertNotIn("replaced", self.packed("d")[0])  # the same data
+        self.folder_of({"d/c.png": png(8, 8, samples(64, 9), colour=0)})
+        more = self.packed("d")[0]
+        self.assertEqual(more["replaced"], first["hash"])
+        os.remove(self.path("d/c.png"))
+        self.assertTrue(self.ok("pack", "d", "out.h5", "--quiet").endswith(
+            f"\nthe former data hash {more['hash']} is replaced by {first['hash']}: runs of the former data will refuse these\n"))
+        self.write("mine", b"\0\0\x08\x01\0\0\0\2\1\0")
+        labelled = self.packed("d", "--labels", "mine")[0]
+        self.assertNotIn("replaced", labelled)  # who reads no labels has the same data
+        self.assertEqual(self.packed("d")[0]["replaced"], labelled["labelled_hash"])
+
     def test_whose_folders_are_parts_of_a_data_set_is_warned_of(self):
         self.folder_of({f"d/{name}": png(8, 8, samples(64, i, 255), colour=0) for i, name in enumerate(
             ("train/cat/1.png", "train/dog/2.png", "test/cat/3.png"))})

@@ -430,7 +430,7 @@ class Leftovers(Cli):
 
 
 class Outputs(Cli):
-    """What a command writes replaces a regular file or nothing; asked before the work begins."""
+    """What a command writes replaces a file of its kind or nothing; asked before the work begins."""
 
     def setUp(self):
         super().setUp()
@@ -444,19 +444,19 @@ class Outputs(Cli):
 
     def test_a_file_that_may_not_grow_is_4_and_nothing_is_left(self):
         for ending, command in self.writers.items():
-            for before in (None, "precious") if ending else (None,):  # a key is not overwritten
+            for again in (False, True) if ending else (False,):  # a key is not overwritten
                 out = f"small{ending}"
-                if before:
-                    self.write(out, before)
+                if again:
+                    self.ok(*command(out))
+                    before = self.read(out)
                 there = sorted(os.listdir(self.folder))
                 result = subprocess.run([PROGRAM, *command(out)], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True,
                                         text=True, check=False, timeout=300,
                                         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (16, 16)))
                 self.assertIn(os.strerror(errno.EFBIG), self.one_line(4, result), out)
                 self.assertEqual(sorted(os.listdir(self.folder)), there, out)
-                if before:
-                    self.assertEqual(self.read(out), before.encode())
-                    os.remove(self.path(out))
+                if again:
+                    self.assertEqual(self.read(out), before)
 
     def plant(self, name):
         """{what: path} of everything that may have a file's name and is none."""
@@ -497,12 +497,53 @@ class Outputs(Cli):
                 self.assertIn(ending, self.refused(2, *command("new.txt")))
         self.assertEqual(self.read("victim"), b"precious")
 
-    def test_a_regular_file_is_replaced(self):
+    def test_a_file_of_its_kind_or_an_empty_one_is_replaced(self):
         for ending, command in self.writers.items():
             if ending:
-                self.write("old" + ending, "old")
+                self.write("old" + ending, "")
                 self.ok(*command("old" + ending))
-                self.assertNotEqual(self.read("old" + ending), b"old")
+                first = self.read("old" + ending)
+                self.write("old" + ending, first + b"changed")
+                self.ok(*command("old" + ending))
+                self.assertEqual(self.read("old" + ending), first)
+
+    def test_a_file_of_another_kind_is_not_replaced(self):
+        self.ok("pack", "images", "pack.h5")
+        self.ok("sample", "run", "--count", "1", "--out", "made.png")
+        photograph = b"\x89PNG\r\n\x1a\n" + bytes(25) + b"\0\0\0\x10tEXtSoftware\0gimp"
+        kinds = {"a checkpoint": self.read("run/checkpoints/step-00000002.h5"), "a data file": self.read("pack.h5"),
+                 "a ledger": self.read("run/ledger.jsonl"), "a picture of samples": self.read("made.png"),
+                 "a picture that lockstep did not make": photograph, "a file of another kind": b"somebody's text\n"}
+        own = {".h5": "a data file", ".png": "a picture of samples"}
+        for ending, command in self.writers.items():
+            for kind, content in kinds.items() if ending else ():
+                name = "there" + ending
+                self.write(name, content)
+                if own.get(ending) == kind:
+                    self.ok(*command(name))
+                    continue
+                line = self.refused(2, *command(name))
+                self.assertTrue(line.startswith(f"{name} is {kind}: a "), line)
+                self.assertTrue(line.endswith(" does not replace it (give another name, or remove it)"), line)
+                self.assertEqual(self.read(name), content)
+
+    def test_weights_replace_weights_alone(self):
+        self.ok("export", "run", "w.safetensors")
+        self.ok("export", "run", "w.safetensors")
+        before = self.read("w.safetensors")
+        header = b'{"__metadata__":{"format":"pt"}}'
+        others = len(header).to_bytes(8, "little") + header
+        os.makedirs(self.path("exported/model"))
+        for name in ("w.safetensors", "exported/model/diffusion_pytorch_model.safetensors"):
+            self.write(name, others)
+            self.assertEqual(self.refused(2, "export", "run", name if name[0] == "w" else "exported/"),
+                             f"{name} is a file of another kind: a file of weights does not replace it (give another name, or "
+                             "remove it)")
+            self.assertEqual(self.read(name), others)
+            os.remove(self.path(name))
+        self.assertEqual(os.listdir(self.path("exported/model")), [])
+        self.ok("export", "run", "exported/")
+        self.assertEqual(self.read("exported/model/diffusion_pytorch_model.safetensors"), before)
 
     def test_what_is_read_is_not_replaced(self):
         self.ok("pack", "images", "pack.h5")
@@ -536,13 +577,16 @@ class Outputs(Cli):
     def test_a_name_in_a_folder_of_samples_is_an_output_too(self):
         command = ["sample", "run", "--first", "7", "--count", "3", "--out", "many/"]
         self.ok(*command)
+        mine = self.read("many/sample-00000008.png")
+        self.write("many/sample-00000008.png", "old")
+        self.assertIn("many/sample-00000008.png is a file of another kind", self.refused(2, *command))
         for kind, path in self.plant("unused").items():
             name = self.path("many/sample-00000008.png")
             os.remove(name)
             os.rename(path, name)
             self.assertIn("many/sample-00000008.png is a", self.refused(2, *command), kind)
             os.rename(name, path)
-            self.write("many/sample-00000008.png", "old")
+            self.write("many/sample-00000008.png", mine)
             os.rename(path, self.path("many/sample-00000010.png"))  # none of those that are written
             self.ok(*command)
             os.rename(self.path("many/sample-00000010.png"), path)
@@ -552,6 +596,11 @@ class Outputs(Cli):
         os.mkfifo(self.path("t.jsonl.values"))
         self.assertIn("t.jsonl.values is a FIFO", self.refused(2, "trace", "run", "t.jsonl", "--values-of", "0"))
         self.assertFalse(os.path.exists(self.path("t.jsonl")))
+        self.write("u.jsonl.values", "precious")  # beside no trace
+        self.assertIn("u.jsonl.values is a file of another kind", self.refused(2, "trace", "run", "u.jsonl", "--values-of", "0"))
+        self.assertEqual(self.read("u.jsonl.values"), b"precious")
+        for number in ("0", "1"):
+            self.ok("trace", "run", "w.jsonl", "--values-of", number, "--quiet")
 
 
 class TwoWriters(Cli):

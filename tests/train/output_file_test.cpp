@@ -38,6 +38,28 @@ TEST(OutputFile, IsNothingOrARegularFile) {
   EXPECT_NO_THROW(require_output("key", {"a key", ""}));
 }
 
+TEST(OutputFile, ReplacesItsOwnKind) {
+  const TemporaryFolder folder;
+  const stdfs::path path = folder.path() / "a.jsonl";
+  const auto refused = [&](const std::string& there) {
+    publish(real_file_system(), path, as_bytes(there));
+    try {
+      require_output(path, {"a trace", ".jsonl", FileKind::kTrace});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kUsage);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NO_THROW(require_output(path, {"a trace", ".jsonl", FileKind::kTrace}));
+  EXPECT_EQ(refused("{\"lockstep\":\"trace\",\"version\":2}\n"), "");
+  EXPECT_EQ(refused(""), "");
+  EXPECT_EQ(refused("{\"lockstep\":\"ledger\",\"version\":1}\n"),
+            path.string() +
+                " is a ledger: a trace does not replace it (give another name, or remove it)");
+  EXPECT_THAT(refused("mine"), HasSubstr(" is a file of another kind: "));
+}
+
 TEST(OutputFile, IsNothingElse) {
   const TemporaryFolder folder;
   const stdfs::path fifo = folder.path() / "fifo.png", inner = folder.path() / "folder.png",

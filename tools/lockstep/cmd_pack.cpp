@@ -72,6 +72,19 @@ struct Packed {
   data::Source source;                // without its images
 };
 
+// A hash of the data that lay at OUT, by which runs may know them, and that of the new ones.
+struct Replaced {
+  hash::Digest was, is;
+};
+
+std::optional<Replaced> replaced(const std::optional<data::PackHashes>& former,
+                                 const Packed& packed) {
+  if (!former) return std::nullopt;
+  if (former->content != packed.hash) return Replaced{former->content, packed.hash};
+  if (!former->labelled || former->labelled == packed.labelled) return std::nullopt;
+  return Replaced{*former->labelled, packed.labelled.value_or(packed.hash)};
+}
+
 Packed pack(const Options& options) {
   Progress progress("pictures are read", options.quiet);
   data::SourceOptions asked{.form = {},
@@ -101,7 +114,7 @@ Packed pack(const Options& options) {
   return packed;
 }
 
-Json result_of(const Options& options, const Packed& packed) {
+Json result_of(const Options& options, const Packed& packed, const std::optional<Replaced>& gone) {
   const data::Source& source = packed.source;
   Json json = {{"out", options.out}};
   put_shape(json, packed.shape);
@@ -113,6 +126,7 @@ Json result_of(const Options& options, const Packed& packed) {
   }
   if (!source.classes.empty()) json["classes"] = source.classes;
   if (!source.moments.empty()) put_moments(json, source.moments);
+  if (gone) json["replaced"] = gone->was.hex();
   if (!options.skip_broken) return json;
   json["left_out"] = Json::array();
   for (const auto& [file, why] : source.left_out)
@@ -120,7 +134,7 @@ Json result_of(const Options& options, const Packed& packed) {
   return json;
 }
 
-void print_result(const Json& json, const Packed& packed) {
+void print_result(const Json& json, const Packed& packed, const std::optional<Replaced>& gone) {
   const data::Source& source = packed.source;
   print_line(json.at("out").get<std::string>(), ": ", counted_samples(packed.shape), " of ",
              data::sides_of(packed.shape),
@@ -135,6 +149,9 @@ void print_result(const Json& json, const Packed& packed) {
   if (!source.moments.empty()) print_moments(source.moments);
   if (!source.left_out.empty())
     print_line(counted(source.left_out.size(), "broken picture"), " left out");
+  if (gone)
+    print_line("the former data hash ", gone->was.hex(), " is replaced by ", gone->is.hex(),
+               ": runs of the former data will refuse these");
 }
 
 void require_place(const Options& options) {
@@ -145,7 +162,7 @@ void require_place(const Options& options) {
                   "give one without .h5, or leave out --shard-size");
     return;
   }
-  const train::OutputKind kind{"a pack", ".h5"};
+  const train::OutputKind kind{"a pack", ".h5", train::FileKind::kPack};
   train::require_output(options.out, kind, options.source);
   if (!options.labels.empty()) train::require_output(options.out, kind, options.labels);
 }
@@ -167,15 +184,17 @@ Code run(const Options& options) {
     throw Error(Code::kUsage, "--labels and --no-labels contradict each other",
                 "leave one of them out");
   require_place(options);
+  const auto former = options.shard_size.empty() ? data::stated_hashes(options.out) : std::nullopt;
   const Packed packed = pack(options);
   for (const auto& [file, why] : packed.source.left_out) log::warn("left out: " + why);
   warn_of_moments(packed.source.moments);
   warn_of_pictures(packed.shape, packed.source.moments);
-  const Json json = result_of(options, packed);
+  const std::optional<Replaced> gone = replaced(former, packed);
+  const Json json = result_of(options, packed, gone);
   if (options.json)
     print_json(json);
   else
-    print_result(json, packed);
+    print_result(json, packed, gone);
   return Code::kOk;
 }
 

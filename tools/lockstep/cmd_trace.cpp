@@ -19,13 +19,21 @@ struct Options {
   bool quiet = false;
 };
 
+// Values say nothing of themselves: those beside a trace are its own.
+void require_values(const std::string& values, const std::string& trace) {
+  train::OutputKind kind{"a file of values", ".values"};
+  if (!real_file_system().exists(trace))
+    kind.replaces = train::FileKind::kTrace;  // which it is not
+  train::require_output(values, kind);
+}
+
 Code run(const Options& options) {
   log::set_quiet(options.quiet);
   require_no_other_than_run(options.folder);
   const ComputingScope computing(options.machine);
   const std::string values = options.out + ".values";
-  train::require_output(options.out, {"a trace", ".jsonl"});
-  if (options.values_of >= 0) train::require_output(values, {"a file of values", ".values"});
+  train::require_output(options.out, {"a trace", ".jsonl", train::FileKind::kTrace});
+  if (options.values_of >= 0) require_values(values, options.out);
   audit::TraceOptions trace{
       .folder = options.folder, .step = Step(options.step), .data = {}, .values_of = {}};
   if (!options.data.empty()) trace.data = options.data;

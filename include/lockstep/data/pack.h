@@ -21,6 +21,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include "lockstep/data/idx.h"
 #include "lockstep/data/labels.h"
@@ -30,6 +31,13 @@ namespace lockstep::data {
 // Writes the file (temporary name, fsync, rename). Replaces an old one. `labels`: one an image, or
 // empty. Throws Error(kEnvironment) if it cannot be written.
 void write_pack(const std::filesystem::path& path, const Images& images, const Labels& labels = {});
+
+struct PackHashes {
+  hash::Digest content;                  // of the samples
+  std::optional<hash::Digest> labelled;  // with their labels
+};
+// What a pack says of itself, unchecked; nothing where it says no such thing, or cannot be read.
+std::optional<PackHashes> stated_hashes(const std::filesystem::path& path);
 
 // Begins with HDF5's signature. Throws Error(kData) if it cannot be read.
 bool is_pack(const std::filesystem::path& path);
