@@ -1,9 +1,11 @@
 #include "lockstep/train/sample.h"
 
 #include <algorithm>
+#include <array>
 
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/list.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/grid.h"
 #include "lockstep/hash/sha256.h"
@@ -119,6 +121,11 @@ class Sampling {
     const std::int64_t of_run = source_.recipe.run.seed, seed = options.seed.value_or(of_run);
     sample_by(training_, asked, seed);
     const Manner manner = manner_of(asked), of_recipe = manner_of(training_.recipe.objective);
+    of_recipe_ = {{"sampler", of_recipe.sampler},
+                  {"guidance", of_recipe.guidance},
+                  {"seed", std::to_string(of_run)},
+                  {"average", "1"},
+                  {"weights", "average"}};
     if (manner.sampler != of_recipe.sampler) others_.emplace_back("sampler", manner.sampler);
     if (manner.guidance != of_recipe.guidance) others_.emplace_back("guidance", manner.guidance);
     if (seed != of_run) others_.emplace_back("seed", std::to_string(seed));
@@ -251,6 +258,29 @@ class Sampling {
     }
   }
 
+  // What texts say of a key. Of what is the recipe's they say nothing.
+  std::string said(const data::Provenance& texts, const std::string& key) const {
+    const std::string value = data::value_of(texts, key), own = data::value_of(of_recipe_, key);
+    if (value.empty()) return own.empty() ? "nothing" : "the recipe's " + own;
+    return key == "state" ? value.substr(0, 12) : value;
+  }
+  // "guidance is the recipe's 2 there, 3 here"
+  std::string differences(const data::Provenance& theirs, const data::Provenance& ours) const {
+    std::vector<std::string> keys, lines;
+    for (const data::Provenance& texts : {ours, theirs})
+      for (const auto& [key, value] : texts)
+        if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+    for (const std::string& key : keys)
+      if (data::value_of(theirs, key) != data::value_of(ours, key))
+        lines.push_back(key + " is " + said(theirs, key) + " there, " + said(ours, key) + " here");
+    return joined(lines, "; ");
+  }
+  static bool of_one_step(const data::Provenance& theirs, const data::Provenance& ours) {
+    return std::ranges::all_of(std::array{"recipe", "step"}, [&](const char* key) {
+      return data::value_of(theirs, key) == data::value_of(ours, key);
+    });
+  }
+
   // A folder may get its samples bit by bit, but all made alike: whoever scores it asks no more.
   void require_alike(const stdfs::path& folder) const {
     const data::Provenance ours = without_samples(provenance_of(options_.first, 1));
@@ -261,12 +291,14 @@ class Sampling {
       if (!stdfs::is_regular_file(stdfs::symlink_status(folder / name))) continue;  // no picture
       const data::Provenance theirs = without_samples(provenance_in(folder / name));
       if (theirs == ours) continue;
-      const std::string step = data::value_of(theirs, "step");
+      const std::string step = data::value_of(theirs, "step"),
+                        is = step.empty() ? " is none of lockstep"
+                             : of_one_step(theirs, ours)
+                                 ? ": " + differences(theirs, ours)
+                                 : " is of step " + step + " of recipe " +
+                                       data::value_of(theirs, "recipe").substr(0, 12);
       throw Error(Code::kUsage,
-                  options_.out + " has pictures that are not made alike: " + name + " is " +
-                      (step.empty() ? "none of lockstep"
-                                    : "of step " + step + " of recipe " +
-                                          data::value_of(theirs, "recipe").substr(0, 12)),
+                  options_.out + " has pictures that are not made alike: " + name + is,
                   "give another folder, or remove them; `lockstep inspect` shows how it was made");
     }
   }
@@ -294,7 +326,8 @@ class Sampling {
   const Form form_;
   const OpenedState source_;
   Training training_;
-  data::Provenance others_;  // what was asked for and is not the recipe's
+  data::Provenance others_;     // what was asked for and is not the recipe's
+  data::Provenance of_recipe_;  // what the recipe has in their place
 };
 
 }  // namespace

@@ -282,6 +282,23 @@ class Classes(Sampling):
                         for label in "02")
         self.assertTrue(all((first[i] == other[i]).all() for i in range(2)))
 
+    def test_a_folder_that_is_made_otherwise_says_by_which_key(self):
+        self.ok("sample", "run", "--out", "mine/", "--count", "2", "--guidance", "2")
+        before = self.contents("mine")
+
+        def said(*arguments, first="2"):
+            line = self.refused(2, "sample", "run", "--out", "mine/", "--count", "1", "--first", first, *arguments)
+            self.assertTrue(line.startswith("mine/ has pictures that are not made alike: sample-0000000"), line)
+            self.assertTrue(line.endswith(" (give another folder, or remove them; `lockstep inspect` shows how it was made)"), line)
+            return line.split("sample-0000000")[1].rsplit(" (", 1)[0]
+
+        self.assertEqual(said("--guidance", "3"), "0.png: guidance is 2 there, 3 here")
+        self.assertEqual(said("--guidance", "3", first="0"), "1.png: guidance is 2 there, 3 here")
+        self.assertEqual(said(), "0.png: guidance is 2 there, the recipe's 1.5 here")
+        self.assertEqual(said("--guidance", "2", "--seed", "5", "--sampler", "ancestral"),
+                         "0.png: sampler is the recipe's ddim, 2 steps there, ancestral here; seed is the recipe's 1 there, 5 here")
+        self.assertEqual(self.contents("mine"), before)
+
     def test_that_do_not_fit_are_refused_before_anything_is_written(self):
         self.ok("train", "tiny.toml", "--run", "plain", "--quiet")
         self.trains("whole", "objective.label_dropout=0", "objective.guidance=1")
