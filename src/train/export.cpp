@@ -141,26 +141,26 @@ class Export {
   void write_weights(const recipe::NetworkOptions& network, const stdfs::path& path) {
     const auto& meta = source_.loaded.meta();
     const bool averaged =
-        options_.weights == "average" && !optim::ema_decays(network.optimizer).empty();
+        options_.weights != "trained" && !optim::ema_decays(network.optimizer).empty();
+    const std::int64_t number = options_.average.value_or(1);
     const Weights weights(
         source_.loaded.state(), network.role,
-        averaged ? std::optional(static_cast<std::size_t>(options_.average - 1)) : std::nullopt);
-    const std::string number = options_.average > 1 ? " " + std::to_string(options_.average) : "";
+        averaged ? std::optional(static_cast<std::size_t>(number - 1)) : std::nullopt);
+    const std::string which = number > 1 ? " " + std::to_string(number) : "";
     hash::Sha256 hash;
     publish(fs_, path, [&](File& file) {
-      data::write_safetensors(
-          tensors_of(weights),
-          {{"format", "pt"},
-           {"lockstep.role", network.role},
-           {"lockstep.weights", averaged ? options_.weights + number : "trained"},
-           {"lockstep.recipe", meta.recipe.hex()},
-           {"lockstep.data", meta.data.hex()},
-           {"lockstep.step", std::to_string(source_.loaded.state().step.value)},
-           {"lockstep.state", meta.state.hex()}},
-          [&](ByteView piece) {
-            hash.update(piece);
-            file.append(piece);
-          });
+      data::write_safetensors(tensors_of(weights),
+                              {{"format", "pt"},
+                               {"lockstep.role", network.role},
+                               {"lockstep.weights", averaged ? "average" + which : "trained"},
+                               {"lockstep.recipe", meta.recipe.hex()},
+                               {"lockstep.data", meta.data.hex()},
+                               {"lockstep.step", std::to_string(source_.loaded.state().step.value)},
+                               {"lockstep.state", meta.state.hex()}},
+                              [&](ByteView piece) {
+                                hash.update(piece);
+                                file.append(piece);
+                              });
     });
     note(path, hash.finish());
   }

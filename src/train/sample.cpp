@@ -11,6 +11,7 @@
 #include "lockstep/hash/sha256.h"
 #include "lockstep/objective/diffusion.h"
 #include "lockstep/ops/device.h"
+#include "lockstep/optim/options.h"
 #include "lockstep/train/output_file.h"
 #include "lockstep/train/picture.h"
 #include "lockstep/train/sample_archive.h"
@@ -103,6 +104,11 @@ void require_samples(const std::string& source, const recipe::Recipe& recipe) {
                 "`lockstep eval` says how well a classifier does");
 }
 
+// Without an average the trained weights are the recipe's own way. The first network makes samples.
+bool makes_them_by_average(const recipe::Recipe& recipe) {
+  return !optim::ema_decays(recipe.networks.front().optimizer).empty();
+}
+
 class Sampling {
  public:
   explicit Sampling(const SampleOptions& options)
@@ -130,14 +136,15 @@ class Sampling {
     if (manner.guidance != of_recipe.guidance) others_.emplace_back("guidance", manner.guidance);
     if (seed != of_run) others_.emplace_back("seed", std::to_string(seed));
     if (options.label) others_.emplace_back("class", std::to_string(*options.label));
-    if (options.average > 1) others_.emplace_back("average", std::to_string(options.average));
-    const bool trained = options.weights == "trained";
-    if (trained) others_.emplace_back("weights", options.weights);
+    const std::int64_t average = options.average.value_or(1);
+    if (average > 1) others_.emplace_back("average", std::to_string(average));
+    const bool trained = options.weights == "trained" && makes_them_by_average(training_.recipe);
+    if (trained) others_.emplace_back("weights", "trained");
     source_.loaded.restore(training_.state);
     if (trained)
       sample_with_trained(training_);
     else
-      sample_with(training_, options.average);
+      sample_with(training_, average);
   }
 
   SampleResult run() {

@@ -172,19 +172,21 @@ std::string average_kind(std::size_t k) {
   return k == 0 ? "ema" : "ema" + std::to_string(k + 1);
 }
 
-void require_average(const recipe::Recipe& recipe, std::int64_t number,
-                     const std::string& weights) {
-  if (number > 1 && weights != "average")
-    throw Error(Code::kUsage, "--average is of averages: --weights is " + weights,
+void require_average(const recipe::Recipe& recipe, const std::optional<std::int64_t>& number,
+                     const std::optional<std::string>& weights) {
+  const std::string asked = "--average " + std::to_string(number.value_or(1));
+  if (number && weights == "trained")
+    throw Error(Code::kUsage, "--average is of averages: --weights is trained",
                 "leave one of the two out");
   std::int64_t most = 0;
   for (const recipe::NetworkOptions& one : recipe.networks)
     most = std::max(most, std::ssize(optim::ema_decays(one.optimizer)));
-  if (number > std::max<std::int64_t>(most, 1))
-    throw Error(
-        Code::kUsage,
-        "--average " + std::to_string(number) + ": the run keeps " + counted(most, "average"),
-        "its recipe lists them: ema_decay, then more_ema_decays");
+  if (most == 0 && (number || weights == "average"))
+    throw Error(Code::kUsage, (number ? asked : "--weights average") + ": the run keeps no average",
+                "leave it out: the run has its trained weights alone");
+  if (number.value_or(1) > std::max<std::int64_t>(most, 1))
+    throw Error(Code::kUsage, asked + ": the run keeps " + counted(most, "average"),
+                "its recipe lists them: ema_decay, then more_ema_decays");
 }
 
 bool is_average(std::string_view kind) {

@@ -48,6 +48,20 @@ class Averages(Cli):
         self.assertEqual(trained, self.sample("none"))
         self.assertEqual(len(samples | {trained}), 4)  # they differ, so a wrong one would show
 
+    def test_a_run_without_one_has_its_trained_weights_alone(self):
+        self.once("none", "train", "tiny.toml", "--run", "none", "--quiet", *FAST)
+        for out in ("a.png", "a.npz"):
+            self.ok("sample", "none", "--out", out, "--count", "2")
+            self.ok("sample", "none", "--out", "b" + out[1:], "--count", "2", "--weights", "trained")
+            self.assertEqual(self.read(out), self.read("b" + out[1:]))
+        self.ok("export", "none", "a.safetensors")
+        self.ok("export", "none", "b.safetensors", "--weights", "trained")
+        self.assertEqual(self.read("a.safetensors"), self.read("b.safetensors"))
+        for option in (("--weights", "average"), ("--average", "1"), ("--average", "2")):
+            for command in (["export", "none", "x/"], ["sample", "none", "--out", "x.npz"]):
+                self.assertEqual(self.refused(2, *command, *option), f"{' '.join(option)}: the run keeps no average (leave it "
+                                 "out: the run has its trained weights alone)")
+
     def test_ranks_and_resuming_keep_them(self):
         before = self.read("run/ledger.jsonl")
         self.ok("train", "tiny.toml", "--run", "ranks", "--quiet", "--ranks", "2", "--shard", "optimizer", *SETTINGS,

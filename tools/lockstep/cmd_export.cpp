@@ -43,12 +43,12 @@ Run add_export(Command& command) {
       .required();
   command
       .add_option("--weights", exported.weights,
-                  "average: the moving average, where the recipe keeps one, which samples are made "
-                  "with; or trained")
+                  "average: the moving average, which samples are made with, and which is taken if "
+                  "the recipe keeps one; or trained")
       .one_of({"average", "trained"});
   command
       .add_option("--average", exported.average,
-                  "which average, where the recipe keeps several: 1 is that of ema_decay")
+                  "which average, where the recipe keeps several [1]: 1 is that of ema_decay")
       .range(1, 64);
   command
       .add_option("--role", exported.role,

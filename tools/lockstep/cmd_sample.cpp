@@ -97,11 +97,11 @@ Run add_sample(Command& command) {
       });
   command
       .add_option("--weights", sample.weights,
-                  "average: the moving average, where the recipe keeps one; or trained")
+                  "average: the moving average, which is taken if the recipe keeps one; or trained")
       .one_of({"average", "trained"});
   command
       .add_option("--average", sample.average,
-                  "which average of the weights, where the recipe keeps several: 1 is that of "
+                  "which average of the weights, where the recipe keeps several [1]: 1 is that of "
                   "ema_decay")
       .range(1, 64);
   add_machine(command, options->machine);

@@ -1,6 +1,7 @@
 // Weights for other programs: safetensors, in PyTorch's order of dimensions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,9 @@ struct ExportOptions {
   // scheduler/scheduler_config.json. Or, with the ending .safetensors, one network's weights.
   std::string out;
   std::string role = {};  // of the one network; "": the first of the objective that samples
-  std::string weights = "average";  // or "trained". Where no average is kept, both are the same
-  std::int64_t average = 1;         // which, counted from 1 as the recipe lists them
+  // "average" or "trained"; else the average where the recipe keeps one.
+  std::optional<std::string> weights = {};
+  std::optional<std::int64_t> average = {};  // which, counted from 1 as the recipe lists them; 1
 };
 
 struct Exported {

@@ -24,8 +24,9 @@ struct SampleOptions {
   std::optional<std::string> sampler = {};         // if not the recipe's
   std::optional<std::int64_t> sampler_steps = {};  // if not the recipe's
   std::optional<double> guidance = {};             // if not the recipe's
-  std::string weights = "average";  // or "trained". Where no average is kept, both are the same
-  std::int64_t average = 1;         // which, counted from 1 as the recipe lists them
+  // "average" or "trained"; else the average where the recipe keeps one.
+  std::optional<std::string> weights = {};
+  std::optional<std::int64_t> average = {};  // which, counted from 1 as the recipe lists them; 1
   // Called with the number of samples that are made, 0 first, and of all.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
 };

@@ -37,9 +37,10 @@ struct Trained {
   } numbers = {};
 };
 
-// Error(kUsage) if no network keeps so many averages. 1 always holds: without averages it is the
-// weights. `weights`: "average", or "trained", of which there are none.
-void require_average(const recipe::Recipe& recipe, std::int64_t number, const std::string& weights);
+// Error(kUsage) if no network keeps so many averages, or none where `weights` asks for "average".
+// Of "trained" weights there is no number. Both as a user gave them.
+void require_average(const recipe::Recipe& recipe, const std::optional<std::int64_t>& number,
+                     const std::optional<std::string>& weights);
 
 // How the state names the averages of number k, counted from 0: "ema", "ema2", …
 std::string average_kind(std::size_t k);
