@@ -24,9 +24,8 @@ namespace stdfs = std::filesystem;
 
 constexpr std::int64_t kFloatBytes = sizeof(float);  // little-endian here, as in the file
 constexpr const char* kEnding = ".safetensors";
-// What diffusers calls the files of a model and of a scheduler.
+// What diffusers calls the other files of a model and of a scheduler.
 constexpr const char* kConfig = "config.json";
-constexpr const char* kWeights = "diffusion_pytorch_model.safetensors";
 constexpr const char* kScheduler = "scheduler/scheduler_config.json";
 
 Bytes in_order(const at::Tensor& tensor, const TorchLayout& layout) {
@@ -88,7 +87,7 @@ class Export {
     if (stdfs::exists(out) && !stdfs::is_directory(out))
       throw Error(Code::kUsage, options_.out + " is no folder", "give another name");
     const auto networks = source_.recipe.networks;
-    const std::vector<std::string> config = {kConfig}, weights = {kWeights},
+    const std::vector<std::string> config = {kConfig}, weights = {kExportedWeights},
                                    scheduler_file = {stdfs::path(kScheduler).filename().string()};
     for (const auto& network : networks) {
       require_outputs(out / network.role, {"a configuration", ""}, config);
@@ -100,7 +99,7 @@ class Export {
       const stdfs::path home = out / network.role;
       make_folders(fs_, home);
       write_json(home / kConfig, config_of(network));
-      write_weights(network, home / kWeights);
+      write_weights(network, home / kExportedWeights);
     }
     if (auto scheduler = objective::diffusers_scheduler(source_.recipe.objective)) {
       if (data::arrays(source_.recipe.data) && scheduler->find("clip_sample"))
@@ -116,7 +115,7 @@ class Export {
     for (const std::string& name : fs_.list(out)) {
       const auto& networks = source_.recipe.networks;
       if (std::ranges::find(networks, name, &recipe::NetworkOptions::role) == networks.end() &&
-          fs_.exists(out / name / kWeights))
+          fs_.exists(out / name / kExportedWeights))
         throw Error(Code::kUsage,
                     (out / name).string() + " has the weights of a network that this run has not",
                     "give another folder, or remove it");

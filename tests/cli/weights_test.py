@@ -106,6 +106,53 @@ class Weights(Cli):
                 self.assertEqual(values.tobytes() == old[name].tobytes(), name.startswith("discriminator"), name)
         self.ok("verify", "run")
 
+    def test_a_folder_of_export_is_its_files(self):
+        self.ok("export", "parent", "exported/", "--weights", "trained")
+        self.ok("train", "tiny.toml", "--weights", "w.safetensors", "--run", "file", "--quiet")
+        for run, weights in (("folder", "exported/"), ("again", "exported"), ("inner", "exported/model"), ("named", "model=exported/")):
+            self.ok("train", "tiny.toml", "--weights", weights, "--run", run, "--quiet")
+            self.assertEqual(self.evidence(run), self.evidence("file"), weights)
+        shutil.rmtree(self.path("exported"))
+        self.ok("train", "tiny.toml", "--weights", "exported/", "--run", "folder", "--quiet", "--set", "run.steps=3")
+
+    def test_a_folder_of_export_has_all_networks_of_a_gan(self):
+        train = ["train", GAN, "--set", "run.steps=2", "--quiet"]
+        self.ok(*train, "--run", "gan")
+        self.ok("export", "gan", "exported/", "--weights", "trained")
+        files = {role: f"exported/{role}/diffusion_pytorch_model.safetensors" for role in ("generator", "discriminator")}
+        self.ok(*train, "--run", "two", *(word for role, file in files.items() for word in ("--weights", f"{role}={file}")))
+        self.ok(*train, "--run", "all", "--weights", "exported/")
+        self.assertEqual(self.evidence("all"), self.evidence("two"))
+        self.ok(*train, "--run", "one", "--weights", "discriminator=exported/")
+        self.ok(*train, "--run", "same", "--weights", f"discriminator={files['discriminator']}")
+        self.assertEqual(self.evidence("one"), self.evidence("same"))
+        self.assertIn("exported/generator does not say which network they are for",
+                      self.refused(2, *train, "--run", "new", "--weights", "exported/generator"))
+        self.assertIn("--weights names two files for discriminator",
+                      self.refused(2, *train, "--run", "new", "--weights", "exported/", "--weights", "discriminator=exported"))
+        os.remove(self.path(files["generator"]))
+        self.assertEqual(self.refused(2, *train, "--run", "new", "--weights", "exported/"),
+                         "--weights: exported/ has no generator/diffusion_pytorch_model.safetensors (give a safetensors file, or the "
+                         "folder that `lockstep export` wrote)")
+        self.assertFalse(os.path.exists(self.path("new")))
+        shutil.rmtree(self.path("exported"))
+        self.ok("train", GAN, "--set", "run.steps=3", "--quiet", "--run", "all", "--weights", "exported/")
+
+    def test_what_is_no_file_says_what_to_do(self):
+        os.mkdir(self.path("empty"))
+        os.mkfifo(self.path("fifo"))
+        alone = "its weights alone: `lockstep export {0} exported/`, then --weights exported/)"
+        checkpoint = "parent/checkpoints/step-00000002.h5"
+        for path, said in (("parent", "is a run's folder (its state: --from {0} --run NEW; " + alone),
+                           (checkpoint, "is a checkpoint (its run's state: --from RUN@STEP; " + alone),
+                           ("empty", "has no model/diffusion_pytorch_model.safetensors (give a safetensors file, or the folder that "
+                                     "`lockstep export` wrote)"),
+                           ("fifo", "is no regular file (give a safetensors file, or the folder that `lockstep export` wrote)")):
+            for text in (path, f"model={path}"):
+                self.assertEqual(self.refused(2, "train", "tiny.toml", "--weights", text, "--run", "new"),
+                                 f"--weights: {path} {said.format(path)}")
+        self.assertFalse(os.path.exists(self.path("new")))
+
     def test_files_of_torch_save_are_told_from_headers_that_begin_alike(self):
         torch.save({"x": torch.zeros(3)}, self.path("w.pt"))
         self.assertIn("it is a file of torch.save, not of safetensors",

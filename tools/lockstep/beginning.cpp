@@ -8,6 +8,8 @@
 #include "lockstep/core/list.h"
 #include "lockstep/data/safetensors.h"
 #include "lockstep/recipe/load.h"
+#include "lockstep/train/export.h"
+#include "lockstep/train/file_kind.h"
 #include "lockstep/train/initial_state.h"
 #include "lockstep/train/run_folder.h"
 
@@ -45,14 +47,52 @@ std::string roles_of(const recipe::Recipe& recipe) {
   return joined(recipe.networks, ", ", &recipe::NetworkOptions::role);
 }
 
-// "generator=g.safetensors"; of a recipe with one network, "w.safetensors".
-train::WeightsFile parse_weights(const std::string& text, const recipe::Recipe& recipe) {
+[[noreturn]] void refuse_weights(const stdfs::path& path, const std::string& what,
+                                 const std::string& hint) {
+  throw Error(Code::kUsage, "--weights: " + path.string() + " " + what, hint);
+}
+
+// The file of a network's weights: `path` itself, or the one in a folder that `export` wrote.
+stdfs::path weights_at(const stdfs::path& path, const std::string& role) {
+  if (!stdfs::exists(path)) return path;
+  const std::string alone = "its weights alone: `lockstep export " + path.string() +
+                            " exported/`, then --weights exported/";
+  if (stdfs::is_regular_file(path)) {
+    if (train::kind_of(path) == train::FileKind::kCheckpoint)
+      refuse_weights(path, "is a checkpoint", "its run's state: --from RUN@STEP; " + alone);
+    return path;
+  }
+  for (const stdfs::path& file :
+       {path / role / train::kExportedWeights, path / train::kExportedWeights})
+    if (stdfs::exists(file)) return file;
+  if (stdfs::exists(train::RunFolder{path}.recipe()))
+    refuse_weights(path, "is a run's folder",
+                   "its state: --from " + path.string() + " --run NEW; " + alone);
+  refuse_weights(path,
+                 stdfs::is_directory(path)
+                     ? "has no " + (stdfs::path(role) / train::kExportedWeights).string()
+                     : "is no regular file",
+                 "give a safetensors file, or the folder that `lockstep export` wrote");
+}
+
+// "generator=g.safetensors"; of a recipe with one network, "w.safetensors"; of any, a folder that
+// has all networks. One that is gone was such a folder by its name.
+std::vector<train::WeightsFile> parse_weights(const std::string& text,
+                                              const recipe::Recipe& recipe) {
   for (const recipe::NetworkOptions& one : recipe.networks)
-    if (text.starts_with(one.role + "=")) return {one.role, text.substr(one.role.size() + 1)};
-  if (recipe.networks.size() > 1)
+    if (text.starts_with(one.role + "="))
+      return {{one.role, weights_at(text.substr(one.role.size() + 1), one.role)}};
+  const stdfs::path path(text);
+  const bool of_one = stdfs::exists(path) ? !stdfs::is_directory(path) ||
+                                                stdfs::exists(path / train::kExportedWeights)
+                                          : path.extension() == ".safetensors";
+  if (of_one && recipe.networks.size() > 1)
     throw Error(Code::kUsage, "--weights " + text + " does not say which network they are for",
                 "write ROLE=FILE, of: " + roles_of(recipe));
-  return {recipe.networks.front().role, text};
+  std::vector<train::WeightsFile> files;
+  for (const recipe::NetworkOptions& one : recipe.networks)
+    files.push_back({one.role, weights_at(path, one.role)});
+  return files;
 }
 
 // A run that has begun has its step 0, and its recipe names the files: it needs them no more. False
@@ -90,10 +130,12 @@ Beginning with_weights(recipe::Recipe recipe, const stdfs::path& folder, const S
                 "leave one of the two out");
   std::vector<train::WeightsFile> files;
   for (const std::string& text : source.weights) {
-    files.push_back(parse_weights(text, recipe));
-    if (std::ranges::count(files, files.back().role, &train::WeightsFile::role) > 1)
-      throw Error(Code::kUsage, "--weights names two files for " + files.back().role,
-                  "give one file a network");
+    for (train::WeightsFile& file : parse_weights(text, recipe)) {
+      if (std::ranges::find(files, file.role, &train::WeightsFile::role) != files.end())
+        throw Error(Code::kUsage, "--weights names two files for " + file.role,
+                    "give one file a network");
+      files.push_back(std::move(file));
+    }
   }
   if (recipe::has_parent(recipe))
     throw Error(Code::kUsage, "the recipe starts from another run, not with --weights",
@@ -103,9 +145,11 @@ Beginning with_weights(recipe::Recipe recipe, const stdfs::path& folder, const S
     if (stdfs::exists(file.path)) continue;
     const std::optional<recipe::Recipe> begun = begun_in(folder);
     if (begun && name_as_begun(*begun, files, recipe)) return {std::move(recipe), {}, {}};
-    throw Error(Code::kUsage, "--weights: there is no " + file.path.string(),
-                "give a safetensors file, as `lockstep export` writes it; ROLE= before it may be " +
-                    roles_of(recipe));
+    throw Error(
+        Code::kUsage, "--weights: there is no " + file.path.string(),
+        "give a safetensors file or a folder, as `lockstep export` writes them; ROLE= before "
+        "it may be " +
+            roles_of(recipe));
   }
   return from_start(train::start_from_weights(files, std::move(recipe)));
 }

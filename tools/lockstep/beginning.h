@@ -15,7 +15,7 @@ namespace lockstep::cli {
 // As the command line names it.
 struct Source {
   std::optional<std::string> from;   // RUN[@STEP]
-  std::vector<std::string> weights;  // [ROLE=]FILE, each
+  std::vector<std::string> weights;  // [ROLE=]FILE, or a folder; each
 };
 
 struct Beginning {

@@ -181,10 +181,9 @@ Run add_train(Command& command) {
       .value("RUN[@STEP]")
       .needs(folder);
   command
-      .add_option(
-          "--weights", options->source.weights,
-          "start a new run with weights of a safetensors file, as `lockstep export` writes it; "
-          "ROLE= where the recipe has two networks")
+      .add_option("--weights", options->source.weights,
+                  "start a new run with weights of a safetensors file, or of a folder with all "
+                  "networks, as `lockstep export` writes them; ROLE= for one of two networks")
       .value("[ROLE=]FILE")
       .repeated();
   command

@@ -9,6 +9,9 @@
 
 namespace lockstep::train {
 
+// Of a network in its folder, as diffusers calls it.
+inline constexpr const char* kExportedWeights = "diffusion_pytorch_model.safetensors";
+
 struct ExportOptions {
   std::string source;  // a run, RUN or RUN@STEP (train/open_run.h), or a checkpoint file
   // A folder, made if it is not there: for each role <role>/config.json and
