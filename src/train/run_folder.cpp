@@ -31,6 +31,18 @@ void require_run(FileSystem& fs, const RunFolder& folder) {
               "give the folder that `lockstep train` made");
 }
 
+void require_place(const stdfs::path& folder) {
+  std::error_code absent;
+  stdfs::path there = folder;
+  while (!stdfs::exists(there, absent) && there.has_parent_path() && there.has_relative_path())
+    there = there.parent_path();
+  if (!stdfs::exists(there, absent) || stdfs::is_directory(there, absent)) return;
+  throw Error(Code::kUsage,
+              there.string() + " is no folder, and " +
+                  (there == folder ? "a run has one" : folder.string() + " would lie in it"),
+              "give a new folder, or a run's, with --run");
+}
+
 void require_ledger(FileSystem& fs, const RunFolder& folder, const std::string& hint) {
   if (!fs.exists(folder.ledger()) && !checkpoint::list(fs, folder.checkpoints()).empty())
     throw Error(Code::kCorrupt, folder.root.string() + " has checkpoints but no ledger.jsonl",

@@ -104,6 +104,17 @@ class Kept(Cli):
         self.write("mine/notes.txt", "mine")  # of a run: anything may lie beside it
         self.ok(*TRAIN, "--run", "mine", "--set", "run.steps=3")
 
+    def test_a_file_is_no_place_for_a_run(self):
+        self.write("mine", "mine")
+        self.write("runs", "mine")
+        before = self.contents()
+        hint = " (give a new folder, or a run's, with --run)"
+        for more in ([], ["--ranks", "2"], ["--dry-run"]):
+            self.assertEqual(self.refused(2, *TRAIN, *more, "--run", "mine"), "mine is no folder, and a run has one" + hint)
+            self.assertEqual(self.refused(2, *TRAIN, *more, "--run", "mine/run"), "mine is no folder, and mine/run would lie in it" + hint)
+            self.assertEqual(self.refused(2, *TRAIN, *more), "runs is no folder, and runs/tiny would lie in it" + hint)
+        self.assertEqual(self.contents(), before)
+
     def test_a_file_in_tmp_stays(self):
         os.rename(self.path("images"), self.path("d.h5.tmp"))
         self.write("p.png.tmp", "mine")

@@ -139,6 +139,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
 Code run(const Options& options) {
   train::require_no_name_of_a_run(options.run, "another run");
   const recipe::Recipe recipe = recipe_of(options);
+  train::require_place(folder_of(options, recipe));
   if (options.ranks > 1) require_lanes(options.ranks, recipe);
   if (options.dry_run) {
     train::Ranks ranks{.world = options.ranks};

@@ -70,6 +70,9 @@ class FolderLock {
   std::unique_ptr<File> file_;
 };
 
+// Error(kUsage) if what has the name of a run's folder to be, or of one above it, is no folder.
+void require_place(const std::filesystem::path& folder);
+
 // Error(kUsage) if the folder has neither recipe nor ledger.
 void require_run(FileSystem& fs, const RunFolder& folder);
 
