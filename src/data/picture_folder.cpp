@@ -1,10 +1,12 @@
 // A folder of pictures, or of folders of pictures: then each of these is a class.
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/list.h"
 #include "lockstep/core/log.h"
 #include "lockstep/data/decode.h"
 #include "lockstep/data/idx.h"
@@ -122,8 +124,22 @@ void warn_of_no_classes(const stdfs::path& folder, const Listing& found,
                         const std::vector<std::string>& classes) {
   if (classes.empty()) return;
   for (const std::string& one : found.tops)
-    if (!std::ranges::binary_search(classes, one))
+    if (std::ranges::find(classes, one) == classes.end())
       log::warn((folder / one).string() + " has no pictures: it is no class");
+}
+
+// What the user calls them, in place of those that are there.
+std::vector<std::string> named(const stdfs::path& folder, const std::vector<std::string>& there,
+                               const std::vector<std::string>& wanted) {
+  if (there.empty())
+    throw Error(Code::kUsage, "--classes: " + folder.string() + " has no folders with pictures",
+                "leave it out, or give a folder with a folder for each class");
+  for (const std::string& one : there)
+    if (std::ranges::find(wanted, one) == wanted.end())
+      throw Error(Code::kUsage,
+                  (folder / one).string() + " is none of the classes " + joined(wanted, ","),
+                  "add it to --classes, where its place is its number, or move it away");
+  return wanted;
 }
 
 // A data set's parts, as most of them are published, would be classes.
@@ -145,6 +161,9 @@ Source read_listed(const stdfs::path& folder, const Listing& found,
   source.classes = std::move(classes);
   const auto total = static_cast<std::int64_t>(found.pictures.size());
   stack.expect(total);
+  std::map<std::string, std::uint32_t> labels;
+  for (const std::string& name : source.classes)
+    labels.emplace(name, static_cast<std::uint32_t>(labels.size()));
   if (options.progress) options.progress(0, total);
   std::int64_t done = 0;
   for (const std::string& name : found.pictures) {
@@ -166,9 +185,7 @@ Source read_listed(const stdfs::path& folder, const Listing& found,
     }
     if (!picture.pixels.empty()) {
       stack.add(std::move(picture), path);
-      const auto label = std::ranges::lower_bound(source.classes, top_of(name));
-      if (!source.classes.empty())
-        source.all.labels.push_back(static_cast<std::uint32_t>(label - source.classes.begin()));
+      if (!labels.empty()) source.all.labels.push_back(labels.at(top_of(name)));
     }
     if (options.progress) options.progress(++done, total);
   }
@@ -193,8 +210,10 @@ Source read_picture_folder(const stdfs::path& folder, const SourceOptions& optio
   warn_of_others(folder, found);
   warn_of_links(folder, found);
   std::vector<std::string> classes = classes_of(folder, found);
+  if (!options.classes.empty()) classes = named(folder, classes, options.classes);
   warn_of_no_classes(folder, found, classes);
-  if (options.labels_wanted && options.labels.empty()) warn_of_parts(folder, classes);
+  if (options.labels_wanted && options.labels.empty() && options.classes.empty())
+    warn_of_parts(folder, classes);
   return read_listed(folder, found, std::move(classes), options, stack);
 } catch (const stdfs::filesystem_error& e) {
   throw Error(Code::kData, "cannot list " + e.path1().string() + ": " + e.code().message());

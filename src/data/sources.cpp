@@ -47,6 +47,9 @@ Source read_into(PictureStack& stack, const std::filesystem::path& path,
                  const SourceOptions& options) {
   const SourceKind* kind = kKinds;
   while (!kind->matches(path)) ++kind;  // the last one does
+  if (!options.classes.empty() && kind->read != &read_picture_folder)
+    throw Error(Code::kUsage, "--classes is of folders of pictures: " + path.string() + " is none",
+                "leave it out: its labels are numbers");
   Source source = kind->read(path, options, stack);
   source.moments = stack.moments();
   if (!options.labels_wanted || !options.labels.empty()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/list.h"
 #include "lockstep/core/log.h"
@@ -98,6 +99,21 @@ class Evaluating {
                 "of one class, and `eval` takes an .npz)");
   }
 
+  // Of other data than the run's: where a folder of a class is missing, `pack` gives other numbers
+  // to those behind it, and nothing else tells.
+  void warn_of_missing_classes(const data::Dataset& dataset) const {
+    if (data::files(opened_.recipe.data).empty()) return;
+    const auto counts = dataset.class_counts();
+    const auto missing = std::ranges::count(counts, 0);
+    if (missing > 0)
+      log::warn(
+          counted(missing, "class", "classes") + " of " + std::to_string(counts.size()) +
+          (missing == 1 ? " has" : " have") + " no sample in these data, the first: " +
+          std::to_string(std::ranges::find(counts, 0) - counts.begin()) +
+          "; if a folder was missing when they were packed, others have its number: pack them "
+          "with --classes");
+  }
+
   // Sample i is that of the run's pictures, but for the key of its streams: options_.seed.
   evaluation::Features generated_features(std::int64_t count, FeatureNetwork& network) {
     Training training =
@@ -121,6 +137,8 @@ class Evaluating {
     std::optional<data::Holdout> kept;
     if (dataset->hash() == opened_.loaded.meta().data)
       kept.emplace(holdout_of(opened_.recipe, *dataset));
+    else
+      warn_of_missing_classes(*dataset);
     TrainedClassifier network(options_.source, std::move(opened_));
     std::int64_t done = 0;
     DataDraws(*dataset, options_.seed)

@@ -140,7 +140,13 @@ class Eval(Cli):
         self.ok("pack", "few", "few.h5", "--labels", "few-labels")
         self.ok("train", golden("classifier"), "--run", "judge", "--quiet", "--set", "run.steps=2", "--set", "data.kind=images",
                 "--set", "data.path=images.h5", "--set", "data.classes=4", "--set", "data.holdout=4")
-        self.assertEqual(json.loads(self.ok("eval", "judge", "--quiet", "--json", "--data", "few.h5"))["samples"], 3)
+        result = self.run_it("eval", "judge", "--quiet", "--json", "--data", "few.h5")
+        self.assertEqual((result.returncode, json.loads(result.stdout)["samples"]), (0, 3))
+        self.assertEqual(result.stderr, "warning: 1 class of 4 has no sample in these data, the first: 3; if a folder was missing when "
+                         "they were packed, others have its number: pack them with --classes\n")
+        shutil.copy(self.path("images.h5"), self.path("moved.h5"))
+        for more in ((), ("--data", "moved.h5")):
+            self.assertEqual(self.run_it("eval", "judge", "--quiet", *more).stderr, "")
 
     def test_a_classifier_of_native_numerics_has_no_portable_features(self):
         self.both()

@@ -112,6 +112,29 @@ class PictureFolder(Pack):
         self.assertNotIn("replaced", labelled)  # who reads no labels has the same data
         self.assertEqual(self.packed("d")[0]["replaced"], labelled["labelled_hash"])
 
+    def test_of_some_classes_keeps_the_numbers_of_all_by_their_names(self):
+        self.folder_of({f"{name}.png": png(8, 8, samples(64, i), colour=0) for i, name in enumerate(
+            ("all/disc/1", "all/square/2", "all/stripes/3", "held/disc/4", "held/stripes/5"))})
+        names = ["disc", "square", "stripes"]
+        said, _, labels = self.packed("held", "--classes", ",".join(names))
+        self.assertEqual((said["classes"], labels), (names, [0, 2]))
+        self.assertEqual(self.packed("held", out="shifted.h5")[2], [0, 1])
+        self.assertIn("\nclass 1: square, 0 images\nclass 2: stripes, 1 image\n", self.ok("pack", "held", "out.h5", "--classes", ",".join(names)))
+        self.packed("all", out="a.h5")
+        self.packed("all", "--classes", ",".join(names), out="b.h5")
+        self.assertEqual(self.read("a.h5"), self.read("b.h5"))
+        self.assertEqual(self.packed("all", "--classes", "stripes,disc,square")[2], [1, 2, 0])
+        os.remove(self.path("out.h5"))
+        self.assertEqual(self.refused_pack("all", "--classes", "disc,stripes", code=2),
+                         "all/square is none of the classes disc,stripes (add it to --classes, where its place is its number, or move "
+                         "it away)")
+        self.assertIn("held/disc has no folders with pictures", self.refused_pack("held/disc", "--classes", "a", code=2))
+        self.assertIn("--classes is of folders of pictures: images is none", self.refused_pack("images", "--classes", "a", code=2))
+        for text, what in (("a,,b", "has an empty name"), ("a,b,a", "has a twice"), (",", "has an empty name")):
+            self.assertIn(f"'{text}' {what}", self.refused_pack("all", "--classes", text, code=2))
+        for other in (("--no-labels",), ("--labels", "images")):
+            self.assertIn(f"--classes and {other[0]} contradict", self.refused_pack("all", "--classes", "a", *other, code=2))
+
     def test_whose_folders_are_parts_of_a_data_set_is_warned_of(self):
         self.folder_of({f"d/{name}": png(8, 8, samples(64, i, 255), colour=0) for i, name in enumerate(
             ("train/cat/1.png", "train/dog/2.png", "test/cat/3.png"))})

@@ -18,7 +18,7 @@ namespace lockstep::cli {
 namespace {
 
 struct Options {
-  std::string source, out, labels, size, shard_size;
+  std::string source, out, labels, classes, size, shard_size;
   std::optional<std::int64_t> channels;
   bool json = false, no_labels = false, skip_broken = false, quiet = false;
 };
@@ -62,6 +62,25 @@ std::string shard_size_complaint(const std::string& text) {
              : "'" + text + "' is no size such as 256M or 1G (bytes; at least 64K, at most 16384G)";
 }
 
+// "disc,square": its words.
+std::vector<std::string> names_of(const std::string& text) {
+  std::vector<std::string> names(1);
+  for (const char c : text)
+    if (c == ',')
+      names.emplace_back();
+    else
+      names.back() += c;
+  return names;
+}
+
+std::string classes_complaint(const std::string& text) {
+  std::vector<std::string> names = names_of(text);
+  std::ranges::sort(names);
+  if (names.front().empty()) return "'" + text + "' has an empty name: give names such as cat,dog";
+  const auto twice = std::ranges::adjacent_find(names);
+  return twice == names.end() ? "" : "'" + text + "' has " + *twice + " twice";
+}
+
 // What was packed.
 struct Packed {
   data::ImageShape shape;
@@ -94,6 +113,7 @@ Packed pack(const Options& options) {
                             .progress = [&](std::int64_t done, std::int64_t total) {
                               if (done != 1) progress(done, total);  // the pace of one says little
                             }};
+  if (!options.classes.empty()) asked.classes = names_of(options.classes);
   asked.form.channels = options.channels;
   if (!options.size.empty()) asked.form.size = size_of(options.size);
   if (!options.shard_size.empty()) {
@@ -183,6 +203,11 @@ Code run(const Options& options) {
   if (options.no_labels && !options.labels.empty())
     throw Error(Code::kUsage, "--labels and --no-labels contradict each other",
                 "leave one of them out");
+  if (!options.classes.empty() && (options.no_labels || !options.labels.empty()))
+    throw Error(Code::kUsage,
+                std::string("--classes and --") + (options.no_labels ? "no-labels" : "labels") +
+                    " contradict each other",
+                "leave one of them out");
   require_place(options);
   const auto former = options.shard_size.empty() ? data::stated_hashes(options.out) : std::nullopt;
   const Packed packed = pack(options);
@@ -232,6 +257,13 @@ Run add_pack(Command& command) {
       .add_option("--labels", options->labels,
                   "IDX file of labels; else those of the source, if there are any")
       .value("FILE");
+  command
+      .add_option(
+          "--classes", options->classes,
+          "of a folder of folders: names of the classes 0, 1, … (cat,dog), of which some may have "
+          "no folder; else the folders that there are, in byte order")
+      .value("NAMES")
+      .check(classes_complaint);
   command.add_flag("--no-labels", options->no_labels, "pack the samples alone");
   add_quiet(command, options->quiet);
   add_json(command, options->json);

@@ -25,7 +25,9 @@ struct SourceOptions {
   PictureForm form;
   std::string labels;         // an IDX file of labels, one a picture; "": the source's own
   bool labels_wanted = true;  // else the pictures alone
-  bool skip_broken = false;   // pictures that cannot be read are left out
+  // Of a folder of folders: the names of the labels 0, 1, …; empty: its folders, in byte order.
+  std::vector<std::string> classes = {};
+  bool skip_broken = false;  // pictures that cannot be read are left out
   // How many files of pictures are read, of how many; before the first, too.
   std::function<void(std::int64_t done, std::int64_t total)> progress;
 };
@@ -48,7 +50,8 @@ std::string hint_for_missing(const std::filesystem::path& path, const std::strin
 
 // In memory. Throws Error(kData), one line with a file's name, for what is missing, damaged, of no
 // known kind or too large; where pictures differ in size or channels and no form says which; and
-// for labels that are not as many as the pictures. Bits: the values of the pictures, names of a
+// for labels that are not as many as the pictures; Error(kUsage) for `classes` that are not those
+// of the source. Bits: the values of the pictures, names of a
 // folder's files, form, labels.
 Source read_source(const std::filesystem::path& path, const SourceOptions& options);
 
