@@ -59,9 +59,19 @@ FoundClassifier find_classifier(FileSystem& fs, const RunFolder& folder,
     require_pinned(source, found.network.of(), options.features_hash, kPinned);
     return found;
   };
-  if (!given.empty()) return found_at(given, "");
+  const std::vector<stdfs::path> copies = copies_in(fs, folder);
+  if (!given.empty()) {
+    try {
+      return found_at(given, "");
+    } catch (const Error& error) {
+      if (copies.empty()) throw;
+      throw Error(error.code(), error.message(),
+                  "leave --features out: the run keeps its classifier in " +
+                      folder.features().string() + "; else " + error.hint());
+    }
+  }
   std::optional<Error> damaged;
-  for (const stdfs::path& file : copies_in(fs, folder)) {
+  for (const stdfs::path& file : copies) {
     try {
       FoundClassifier found{copy_at(fs, file), file.string(), true, ""};
       require_pinned(found.source, found.network.of(), options.features_hash, kPinned);

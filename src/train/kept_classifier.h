@@ -17,8 +17,8 @@ struct FoundClassifier {
   std::string damage;  // else: what is wrong with the copy there, "" if there is none
 };
 
-// Of evaluation.features, for people who have not yet a run. Error(kUsage) if there is none, or
-// none that evaluates; kCorrupt.
+// What lies at evaluation.features now. Errors: kUsage if that is no classifier that evaluates;
+// kCorrupt.
 TrainedClassifier classifier_at(const std::string& source);
 
 // The one of evaluation.features_hash. Where `given` names a place, that of it; else the copy in

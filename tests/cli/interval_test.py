@@ -178,6 +178,9 @@ class Interval(Cli):
         for command in (("replay", "run", "--quiet"), ("replay", "run", "--quiet", "--ranks", "2"),
                         ("replay", "run", "--quiet", "--from", "6", "--to", "6"), ("verify", "run")):
             self.assertNotIn("no copy", self.ok(*command))
+        for given in ("judge", "judge@3"):
+            self.assertIn("(leave --features out: the run keeps its classifier in run/features; else ",
+                          self.refused(2, "replay", "run", "--quiet", "--features", given))
         shutil.rmtree(self.path("judge"))
         self.ok(*self.words(steps=8), "--run", "run", "--quiet")
         self.ok("replay", "run", "--quiet", "--from", "7")
