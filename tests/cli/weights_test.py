@@ -189,7 +189,7 @@ class Weights(Cli):
 
         self.assertIn(f"it has no {first}", said({k: v for k, v in tensors.items() if k != first}))
         self.assertIn("it has more, and the recipe's network has not", said(tensors | {"more": torch.zeros(1)}))
-        self.assertIn(f"{first} has the shape [1]", said(tensors | {first: torch.zeros(1)}))
+        self.assertIn(f"{first} has the shape 1, ", said(tensors | {first: torch.zeros(1)}))
         self.assertIn(f"{first} has a value that is not finite",
                       said(tensors | {first: torch.full_like(tensors[first], float("nan"))}))
         self.assertIn(f"{first} has values of type I64", said(tensors | {first: tensors[first].long()}, 3))
