@@ -1,6 +1,7 @@
 // What an instruction of PTX does to the lanes of a warp, by its name.
 #pragma once
 
+#include <atomic>
 #include <string_view>
 #include <vector>
 
@@ -16,8 +17,9 @@ struct Operation {
   bool parameter = false;              // the address is of parameter space
 };
 
-// From now on what is read multiplies and adds binary32 in two roundings: a GPU that computes wrongly.
-void break_fma();
+// Of a GPU that computes wrongly: what is read from now on multiplies and adds binary32 in two
+// roundings.
+inline std::atomic<bool> fma_is_broken = false;
 
 // Null if there is none of this name.
 const Operation* find_operation(std::string_view name);

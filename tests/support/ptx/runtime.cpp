@@ -306,7 +306,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
 cudaError_t cudaSetDevice(int number) {
   if (!sees(number) || ptx::lost()) return failed(cudaErrorInvalidDevice);
   ptx::current_gpu = number;
-  if (is_wrong(seen()[static_cast<std::size_t>(number)].gpu)) ptx::break_fma();
+  if (is_wrong(seen()[static_cast<std::size_t>(number)].gpu)) ptx::fma_is_broken = true;
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* number) {
