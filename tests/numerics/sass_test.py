@@ -63,9 +63,10 @@ def unknown(kernel):
             calls[sass.routine(target[1])] += 1
         if not SUSPECT.match(one.name):
             continue
-        count["I2F.RP" if ROUNDS_UP.match(one.name) else one.name] += 1
+        name = one.name.removeprefix("U")  # of values that a warp has in common
+        count["I2F.RP" if ROUNDS_UP.match(one.name) else name] += 1
         constant = one.name.startswith("HFMA2") and CONSTANT.match(one.operands)
-        if not (FLOATS.match(one.name) or one.name in COUNTED or one.name == INTEGERS or constant):
+        if not (FLOATS.match(one.name) or name in COUNTED or one.name == INTEGERS or constant):
             found[one.name] += 1
     reciprocals, roots = calls["__cuda_sm20_rcp_rn_f32_slowpath"], calls["__cuda_sm20_sqrt_rn_f32_slowpath"]
     expected = {"MUFU.RCP": count["I2F.RP"] + count["FCHK"] + reciprocals, "F2I.FTZ.U32.TRUNC.NTZ": count["I2F.RP"],

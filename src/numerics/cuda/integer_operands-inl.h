@@ -114,7 +114,8 @@ struct Pixels {
     return {down, right, (down * x.size + right) * c + channels};
   }
   LOCKSTEP_DEVICE bool inside(const Row& row, const Move& move) const {
-    return in(row.y + move.down, y.size) && in(row.x + move.right, x.size);
+    const bool in_y = in(row.y + move.down, y.size), in_x = in(row.x + move.right, x.size);
+    return in_y && in_x;  // a branch would stand between products
   }
   LOCKSTEP_DEVICE const std::int16_t* at(const Row& row, const Move& move) const {
     return row.from + move.values;

@@ -59,8 +59,12 @@ class Piece {
 template <class Operand, int kRows, int kThreads, bool kWide, bool kAlongK = Operand::kAlongK>
 class Stage {
   using Lines = cuda::Lines<Operand, kRows>;
+  static constexpr int kUnitLines = kThreads / Lines::kChunks;
+  static constexpr int kUnits = kRows / kUnitLines;
 
  public:
+  static constexpr int kCopies = kWide ? kUnits : 1;  // of kDepth of k
+
   LOCKSTEP_DEVICE Stage(const Operand& operand, int thread, std::int64_t z, std::int64_t first,
                         std::int64_t rows, std::int32_t depth)
       : operand_(operand),
@@ -76,42 +80,46 @@ class Stage {
     digits_ = operand.radices.of(k_);
   }
 
-  // The next kDepth of k.
+  // One of the copies.
   template <class Thread>
-  LOCKSTEP_DEVICE void fetch(Thread& t, std::int16_t* lines) {
+  LOCKSTEP_DEVICE void copy(Thread& t, std::int16_t* lines, int u) {
     if constexpr (kWide) {
       const auto move = operand_.move(digits_);
-      LOCKSTEP_UNROLL
-      for (int u = 0; u < kUnits; ++u) {
-        std::int16_t* const to = lines + u * kUnitLines * Lines::kLine + piece_.place();
-        const std::int16_t* const from = operand_.at(rows_[u], move);
-        const bool there = k_ < depth_ && operand_.inside(rows_[u], move);
-        if constexpr (Operand::kReread)
-          t.copy_reread(to, from, there);
-        else
-          t.copy_async(to, from, there);
-      }
+      std::int16_t* const to = lines + u * kUnitLines * Lines::kLine + piece_.place();
+      const std::int16_t* const from = operand_.at(rows_[u], move);
+      const bool in_depth = k_ < depth_, inside = operand_.inside(rows_[u], move);
+      if constexpr (Operand::kReread)
+        t.copy_reread(to, from, in_depth && inside);
+      else
+        t.copy_async(to, from, in_depth && inside);
     } else {
-      typename Piece<kWide>::Slices slices[kUnits];
-      DigitsOfK k = digits_;
-      LOCKSTEP_UNROLL
-      for (int i = 0; i < kChunk; ++i) {
-        const auto move = operand_.move(k);
-        LOCKSTEP_UNROLL
-        for (int u = 0; u < kUnits; ++u)
-          piece_.set(slices[u], i, operand_, rows_[u], move, k_ + i < depth_);
-        k = operand_.radices.next(k);
-      }
-      LOCKSTEP_UNROLL
-      for (int u = 0; u < kUnits; ++u) piece_.put(slices[u], lines + u * kUnitLines * Lines::kLine);
+      read_values(lines);
     }
+  }
+
+  // What is copied next is the next kDepth of k.
+  LOCKSTEP_DEVICE void next() {
     k_ += kDepth;
     digits_ = operand_.radices.next_step(digits_);
   }
 
  private:
-  static constexpr int kUnitLines = kThreads / Lines::kChunks;
-  static constexpr int kUnits = kRows / kUnitLines;
+  // Of all units at once: their k is counted on together.
+  LOCKSTEP_DEVICE void read_values(std::int16_t* lines) const {
+    typename Piece<kWide>::Slices slices[kUnits];
+    DigitsOfK k = digits_;
+    LOCKSTEP_UNROLL
+    for (int i = 0; i < kChunk; ++i) {
+      const auto move = operand_.move(k);
+      LOCKSTEP_UNROLL
+      for (int u = 0; u < kUnits; ++u)
+        piece_.set(slices[u], i, operand_, rows_[u], move, k_ + i < depth_);
+      k = operand_.radices.next(k);
+    }
+    LOCKSTEP_UNROLL
+    for (int u = 0; u < kUnits; ++u) piece_.put(slices[u], lines + u * kUnitLines * Lines::kLine);
+  }
+
   static_assert(kUnits * kUnitLines == kRows && kUnitLines % 16 == 0);
 
   const Operand& operand_;
@@ -125,8 +133,12 @@ class Stage {
 template <class Operand, int kRows, int kThreads, bool kWide>
 class Stage<Operand, kRows, kThreads, kWide, false> {
   using Lines = cuda::Lines<Operand, kRows>;
+  static constexpr int kUnitLines = kThreads / Lines::kChunks;
+  static constexpr int kUnits = kDepth / kUnitLines;
 
  public:
+  static constexpr int kCopies = kUnits;  // of kDepth of k
+
   LOCKSTEP_DEVICE Stage(const Operand& operand, int thread, std::int64_t z, std::int64_t first,
                         std::int64_t rows, std::int32_t depth)
       : operand_(operand),
@@ -147,39 +159,46 @@ class Stage<Operand, kRows, kThreads, kWide, false> {
     }
   }
 
-  // What is fetched next begins with the first k of the next z.
-  LOCKSTEP_DEVICE void next() {
-    LOCKSTEP_UNROLL
-    for (int r = 0; r < kFound; ++r) rows_[r] = operand_.next(rows_[r]);
-    LOCKSTEP_UNROLL
-    for (int u = 0; u < kUnits; ++u) digits_[u] = operand_.radices.unpacked(first_[u]);
-    k_ = first_k_;
+  // One of the copies.
+  template <class Thread>
+  LOCKSTEP_DEVICE void copy(Thread& t, std::int16_t* lines, int u) {
+    const auto move = operand_.move(digits_[u]);
+    const bool in_depth = k_ + u * kUnitLines < depth_;
+    std::int16_t* const unit = lines + u * kUnitLines * Lines::kLine;
+    if constexpr (kWide) {
+      const bool inside = operand_.inside(rows_[0], move);
+      t.copy_async(unit + piece_.place(), operand_.at(rows_[0], move), in_depth && inside);
+    } else {
+      typename Piece<kWide>::Slices slices;
+      LOCKSTEP_UNROLL
+      for (int r = 0; r < kChunk; ++r) piece_.set(slices, r, operand_, rows_[r], move, in_depth);
+      piece_.put(slices, unit);
+    }
   }
 
-  template <class Thread>
-  LOCKSTEP_DEVICE void fetch(Thread& t, std::int16_t* lines) {
+  // What is copied next is the next kDepth of k.
+  LOCKSTEP_DEVICE void next() {
     LOCKSTEP_UNROLL
-    for (int u = 0; u < kUnits; ++u) {
-      const auto move = operand_.move(digits_[u]);
-      const bool there = k_ + u * kUnitLines < depth_;
-      std::int16_t* const unit = lines + u * kUnitLines * Lines::kLine;
-      if constexpr (kWide) {
-        t.copy_async(unit + piece_.place(), operand_.at(rows_[0], move),
-                     there && operand_.inside(rows_[0], move));
-      } else {
-        typename Piece<kWide>::Slices slices;
-        LOCKSTEP_UNROLL
-        for (int r = 0; r < kChunk; ++r) piece_.set(slices, r, operand_, rows_[r], move, there);
-        piece_.put(slices, unit);
-      }
-      digits_[u] = operand_.radices.next_step(digits_[u]);
-    }
+    for (int u = 0; u < kUnits; ++u) digits_[u] = operand_.radices.next_step(digits_[u]);
     k_ += kDepth;
   }
 
+  // ... or the first k of the next z, if this product is over.
+  LOCKSTEP_DEVICE void next_product(bool over) {
+    LOCKSTEP_UNROLL
+    for (int r = 0; r < kFound; ++r) {
+      const auto next = operand_.next(rows_[r]);
+      rows_[r] = over ? next : rows_[r];
+    }
+    LOCKSTEP_UNROLL
+    for (int u = 0; u < kUnits; ++u) {
+      const DigitsOfK first = operand_.radices.unpacked(first_[u]);
+      digits_[u] = over ? first : digits_[u];
+    }
+    k_ = over ? first_k_ : k_;
+  }
+
  private:
-  static constexpr int kUnitLines = kThreads / Lines::kChunks;
-  static constexpr int kUnits = kDepth / kUnitLines;
   static constexpr int kFound = kWide ? 1 : kChunk;  // rows that are looked for
   static constexpr int kFewest = kWide ? kApart : 1;
   static_assert(kUnits * kUnitLines == kDepth && kUnitLines % 16 == 0);
