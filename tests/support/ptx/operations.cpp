@@ -332,8 +332,7 @@ void add_floats(Table& table) {
   table["rcp.rn.f32"] = lanes([](f32 a) { return one_nan(1 / a); });
   table["sqrt.rn.f32"] = lanes([](f32 a) { return one_nan(__builtin_sqrtf(a)); });
   table["fma.rn.f32"] = lanes([](f32 a, f32 b, f32 c) { return one_nan(__builtin_fmaf(a, b, c)); });
-  table["fma rounded twice"] =
-      lanes([](f32 a, f32 b, f32 c) { return one_nan(one_nan(a * b) + c); });
+  table["fma twice"] = lanes([](f32 a, f32 b, f32 c) { return one_nan(one_nan(a * b) + c); });
   table["fma.rn.f64"] = lanes([](f64 a, f64 b, f64 c) { return __builtin_fma(a, b, c); });
   table["neg.f32"] = lanes([](u32 a) { return a ^ 0x80000000U; });
   table["neg.f64"] = lanes([](u64 a) { return a ^ 0x8000000000000000U; });
@@ -383,10 +382,7 @@ void add_floats(Table& table) {
 
 Table all() {
   Table table;
-  add_flags(table);
-  add_integers(table);
-  add_bits(table);
-  add_floats(table);
+  for (auto* const add : {&add_flags, &add_integers, &add_bits, &add_floats}) add(table);
   return table;
 }
 
@@ -394,7 +390,7 @@ Table all() {
 
 const Operation* find_operation(std::string_view name) {
   static const Table table = all();
-  if (fma_is_broken && name == "fma.rn.f32") name = "fma rounded twice";
+  if (fma_is_broken && name == "fma.rn.f32") name = "fma twice";
   const auto found = table.find(name);
   return found == table.end() ? find_memory_operation(name) : &found->second;
 }
