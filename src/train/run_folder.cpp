@@ -159,9 +159,10 @@ Adopted adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe rec
       throw Error(Code::kUsage,
                   folder.root.string() +
                       " is a run of another recipe: " + recipe::first_difference(mine, theirs),
-                  "give another folder with --run; to go on from this run's state under the other "
-                  "recipe: train RECIPE --from " +
-                      folder.root.string() + " --run NEW");
+                  "`lockstep train " + folder.root.string() +
+                      "` goes on with its own; the other needs another folder (--run), and "
+                      "--from " +
+                      folder.root.string() + " to start from this run's state");
     }
     require_ledger(fs, folder, "restore it from a copy, or give another folder with --run");
     if (!adopted.ledger) adopted.ledger = ledger::read_existing(fs, folder.ledger());
