@@ -186,7 +186,7 @@ TEST(Resumed, WhatIsSignedMustBeWhatIsThere) {
   checkpoint::Meta meta = swapped.load(6).meta();
   meta.sample_shape.push_back(1);
   publish(swapped, meta, copy_of(swapped.load(6).state()));
-  resume(swapped, "step-00000006.h5: it says that samples are 2x1, and those of the data are 2");
+  resume(swapped, "step-00000006.h5: it says that samples are 2 x 1, and those of the data are 2");
 }
 
 // --- forged

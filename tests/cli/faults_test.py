@@ -217,10 +217,12 @@ class Folders(Cli):
         self.assertRegex(result.stdout, "(?m)^FAIL +run folder")
         self.assertEqual(os.listdir(self.path("empty")), [])
 
-    def test_a_file_in_the_way_is_4_and_stays(self):
+    def test_a_file_in_the_way_stays(self):
+        """In place of the run's folder it is a wrong argument (2), in place of one of its folders a fault (4)."""
         self.write("file", "mine")
         for run in ("file", "file/run"):
-            self.assertIn("file", self.refused(4, "train", "tiny.toml", "--quiet", "--run", run))
+            self.assertIn("file is no folder, and ",
+                          self.refused(2, "train", "tiny.toml", "--quiet", "--run", run))
         self.assertEqual(self.read("file"), b"mine")
         for name in ("checkpoints", "samples", "environment"):
             os.makedirs(self.path("run"))
