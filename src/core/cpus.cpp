@@ -1,9 +1,12 @@
 #include "lockstep/core/cpus.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "lockstep/core/cgroups.h"
 #include "lockstep/core/text.h"
@@ -28,6 +31,16 @@ std::optional<int> quota_of(const stdfs::path& folder, bool unified) {
   return static_cast<int>(std::min<std::int64_t>((*quota - 1) / *period + 1, 1 << 20));
 }
 
+// That the calling thread may run on.
+std::optional<int> allowed_cpus() {
+  for (std::size_t sets = 1; sets <= 1024; sets *= 2) {  // of 1024 CPUs each
+    std::vector<cpu_set_t> mask(sets);
+    const std::size_t bytes = sets * sizeof(cpu_set_t);
+    if (::sched_getaffinity(0, bytes, mask.data()) == 0) return CPU_COUNT_S(bytes, mask.data());
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<int> cpu_quota(const stdfs::path& root) {
@@ -39,9 +52,10 @@ std::optional<int> cpu_quota(const stdfs::path& root) {
   return least;
 }
 
-int usable_cpus() {
-  const int all = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  return std::min(all, cpu_quota().value_or(all));
+int usable_cpus(int processes) {
+  const int all = static_cast<int>(std::thread::hardware_concurrency());  // of the host
+  const int shared = std::min(all, cpu_quota().value_or(all)) / processes;
+  return std::max(1, std::min(shared, allowed_cpus().value_or(shared)));
 }
 
 }  // namespace lockstep

@@ -122,7 +122,7 @@ class Comparison {
   }
 
   Gpu gpu_;
-  Cpu cpu_{usable_cpus()};
+  Cpu cpu_{usable_cpus(1)};
   float *x_ = nullptr, *y_ = nullptr, *out_ = nullptr;
   std::vector<float> numerators_, divisors_, wanted_, found_;
   Wrong wrong_[kDivision + 1];
@@ -134,7 +134,7 @@ class Comparison {
 int main(int argc, char** argv) try {
   using namespace lockstep;
   // The host computes as many: all of them on 16 CPUs, in a minute or two.
-  std::uint64_t step = std::max<std::uint64_t>(1, 16 / static_cast<std::uint64_t>(usable_cpus()));
+  std::uint64_t step = std::max<std::uint64_t>(1, 16 / static_cast<std::uint64_t>(usable_cpus(1)));
   if (argc > 1) {
     step = argc == 3 && std::string(argv[1]) == "--every" ? std::strtoull(argv[2], nullptr, 10) : 0;
     if (step == 0) {

@@ -1,7 +1,5 @@
 #include "device.h"
 
-#include <algorithm>
-
 #include "command.h"
 #include "environment.h"
 #include "lockstep/core/cpus.h"
@@ -13,7 +11,7 @@ namespace {
 
 int threads_to_use(int asked, int ranks) {
   if (asked > 0) return asked;
-  return std::max(1, usable_cpus() / ranks);
+  return usable_cpus(ranks);
 }
 
 // Seconds after which a GPU hangs: a step may take it longer than a message takes.

@@ -11,7 +11,8 @@ namespace lockstep {
 // around it. Nothing where there is no limit. `root` stands in front of /proc and /sys.
 std::optional<int> cpu_quota(const std::filesystem::path& root = "/");
 
-// The CPUs that this process may run on (taskset), or its quota where that is less; at least 1.
-int usable_cpus();
+// The CPUs for this process, where `processes` (>= 1) divide the host's or the quota among them; not
+// more than it may run on (taskset, a launcher's binding). At least 1.
+int usable_cpus(int processes);
 
 }  // namespace lockstep
