@@ -25,7 +25,8 @@ class KeptClassifier : public Findings {
       if (evaluates && checkpoint::step_of(name)) {
         kept = true;
         file(path);
-      } else if (!evaluates || !is_sidecar(name)) {  // a kill leaves a sidecar alone
+      } else if (!evaluates ||
+                 !checkpoint::step_of_sidecar(name)) {  // a kill leaves a sidecar alone
         foreign(path);
       }
     }
@@ -36,11 +37,6 @@ class KeptClassifier : public Findings {
   }
 
  private:
-  static bool is_sidecar(const std::string& name) {
-    return name.ends_with(".sha256") &&
-           checkpoint::step_of(name.substr(0, name.size() - 7)).has_value();
-  }
-
   void file(const stdfs::path& path) {
     attempt([&] {
       if (const auto what = train::not_the_classifier(fs_, path, recipe_)) differ(*what);

@@ -227,13 +227,12 @@ class Verifier : public Findings {
     for (const std::string& name : files_of(folder.checkpoints(), names)) {
       const stdfs::path path = folder.checkpoints() / name;
       std::error_code gone;
-      const bool sidecar = name.ends_with(".sha256") &&
-                           checkpoint::step_of(name.substr(0, name.size() - 7)).has_value();
       const bool marker =
           checkpoint::step_of_marker(name) && (stdfs::file_size(path, gone) == 0 || gone);
       if (checkpoint::step_of(name)) {
         checkpoint_file(path, &ledger);
-      } else if (!sidecar && !marker && !checkpoint::step_of_statement(name)) {
+      } else if (!checkpoint::step_of_sidecar(name) && !marker &&
+                 !checkpoint::step_of_statement(name)) {
         // A kill between two renames leaves a sidecar or marker alone; retention leaves a statement
         // alone.
         foreign(path);

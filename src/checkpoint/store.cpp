@@ -63,6 +63,10 @@ std::optional<Step> step_of_marker(const std::string& name) {
   return step_before(name, kMarker);
 }
 
+std::optional<Step> step_of_sidecar(const std::string& name) {
+  return step_before(name, kSidecar);
+}
+
 std::vector<Step> list(FileSystem& fs, const stdfs::path& folder) {
   std::vector<Step> steps;
   if (!fs.exists(folder)) return steps;

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "lockstep/core/list.h"
 #include "lockstep/fingerprint/kernels.h"
 
 namespace lockstep::fingerprint {
@@ -39,13 +40,6 @@ bool is_among(std::span<const std::string_view> names, std::string_view fact) {
 
 bool is_kernel(const std::string& fact) {
   return fact.starts_with(kPortable) || fact.starts_with(kNative);
-}
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
-  return text;
 }
 
 // known: leave out nodes without the fact. A kernel that was not tried is not a difference.
@@ -83,7 +77,7 @@ Finding of_portable(const std::string& kernel, std::vector<Group> groups, std::s
   for (const Group& group : groups)
     if (group.value != golden) wrong.insert(wrong.end(), group.nodes.begin(), group.nodes.end());
   const std::string sentence =
-      kernel + " (portable) is wrong on " + joined(wrong) +
+      kernel + " (portable) is wrong on " + listed(wrong, " and ") +
       ": these are not the bits that every machine must give; do not train there";
   return {std::string(kPortable) + kernel, Matters::kBoth, true, std::move(groups), sentence};
 }
@@ -91,11 +85,11 @@ Finding of_portable(const std::string& kernel, std::vector<Group> groups, std::s
 // The sentence for all kernels in which the same nodes differ from the same others.
 std::string native_sentence(const std::vector<std::string>& kernels,
                             const std::vector<Group>& groups) {
-  std::string sentence =
-      joined(kernels) + " (native) " + (kernels.size() == 1 ? "gives" : "give") + " other bits on ";
+  std::string sentence = listed(kernels, " and ") + " (native) " +
+                         (kernels.size() == 1 ? "gives" : "give") + " other bits on ";
   for (std::size_t i = 1; i < groups.size(); ++i)
-    sentence += (i == 1 ? "" : ", others again on ") + joined(groups[i].nodes);
-  return sentence + " than on " + joined(groups.front().nodes) +
+    sentence += (i == 1 ? "" : ", others again on ") + listed(groups[i].nodes, " and ");
+  return sentence + " than on " + listed(groups.front().nodes, " and ") +
          ": native runs will differ; portable ones are not touched";
 }
 
@@ -131,7 +125,7 @@ Finding of_refusals(std::vector<Group> groups) {
   std::string sentence = "native kernels were not tried";
   for (const char* between = ": "; const Group& group : groups) {
     if (group.value.empty()) continue;
-    sentence += between + ("on " + joined(group.nodes)) + ": " + group.value;
+    sentence += between + ("on " + listed(group.nodes, " and ")) + ": " + group.value;
     between = "; ";
   }
   return {kRefusal, Matters::kNative, false, std::move(groups), sentence};
@@ -140,7 +134,8 @@ Finding of_refusals(std::vector<Group> groups) {
 Finding of_fact(const std::string& name, std::vector<Group> groups) {
   std::string sentence = name + ": ";
   for (std::size_t i = 0; i < groups.size(); ++i)
-    sentence += (i == 0 ? "" : "; ") + shown(groups[i].value) + " on " + joined(groups[i].nodes);
+    sentence +=
+        (i == 0 ? "" : "; ") + shown(groups[i].value) + " on " + listed(groups[i].nodes, " and ");
   const Matters how = matters(name);
   sentence += how == Matters::kNobody   ? " (changes no bits)"
               : how == Matters::kNative ? " (can change bits in native numerics)"

@@ -15,10 +15,10 @@ constexpr double kLargestRate = 0.1;  // weights are about this large: nothing w
 constexpr std::int64_t kTrial = 100;  // steps: a shorter run is one, and what it lacks is no wonder
 constexpr double kMostOfFirst = 1.0 / 3;  // of the first weights in an average that is trained
 
-// How much of the weights that it began with an average has at the end.
+// How much of the weights that it began with an average has at the end, or less than kMostOfFirst.
 double share_of_first(const optim::Options& optimizer, std::int64_t updates) {
   double share = 1;
-  for (std::int64_t t = 1; t <= updates && share > 1e-3; ++t)
+  for (std::int64_t t = 1; t <= updates && share > kMostOfFirst; ++t)
     share *= optim::ema_decay_at(optimizer, optimizer.ema_decay, t);
   return share;
 }

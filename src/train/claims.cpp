@@ -13,8 +13,6 @@
 #include "lockstep/train/training.h"
 
 namespace lockstep::train {
-namespace {}  // namespace
-
 ledger::Header header_of(const recipe::Recipe& recipe, const hash::Digest& data) {
   ledger::Header header{
       .recipe = recipe::id(recipe), .data = data, .semantics = recipe::kSemantics};

@@ -139,14 +139,14 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
 Code run(const Options& options) {
   train::require_no_name_of_a_run(options.run, "another run");
   const recipe::Recipe recipe = recipe_of(options);
-  train::require_place(folder_of(options, recipe));
+  const std::string folder = folder_of(options, recipe);
+  train::require_place(folder);
   if (options.ranks > 1) require_lanes(options.ranks, recipe);
   if (options.dry_run) {
     train::Ranks ranks{.world = options.ranks};
     if (options.shard == "optimizer") ranks.keeps = Rank(0);
     std::optional<ComputingScope> computing;
     if (options.machine.device != "cpu") computing.emplace(options.machine);
-    const std::string folder = folder_of(options, recipe);
     const Beginning begun = beginning_of(recipe, folder, options.source);
     dry_run(train::with_features_hash(begun.recipe, folder), folder, ranks, options.lanes_at_once,
             options.json);

@@ -10,8 +10,7 @@ namespace lockstep::cli {
 namespace {
 
 int threads_to_use(int asked, int ranks) {
-  if (asked > 0) return asked;
-  return usable_cpus(ranks);
+  return asked > 0 ? asked : usable_cpus(ranks);
 }
 
 // Seconds after which a GPU hangs: a step may take it longer than a message takes.

@@ -36,6 +36,8 @@ struct Present {
 // "step-00000500.h5.interim", and back (nothing for other names).
 std::string marker_name(Step step);
 std::optional<Step> step_of_marker(const std::string& name);
+// Of "step-00000500.h5.sha256".
+std::optional<Step> step_of_sidecar(const std::string& name);
 
 // Steps of the checkpoints in `folder`, ascending. Temporary and foreign files are left out.
 std::vector<Step> list(FileSystem& fs, const std::filesystem::path& folder);
