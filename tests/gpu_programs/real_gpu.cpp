@@ -72,6 +72,10 @@ std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed, std::optional<int
   return gpu->kernels->clone();
 }
 
+bool others_take_memory() {
+  return reach_only == nullptr;  // else it is interpreted
+}
+
 numerics::Gpu open_gpu(std::uint64_t, std::optional<int> multiprocessors) {
   return numerics::open_gpu(0, 1, kPatience, multiprocessors.value_or(0));
 }

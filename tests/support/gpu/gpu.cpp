@@ -64,6 +64,10 @@ std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed, std::optional<int
       seed, multiprocessors.value_or(few(seed)), shared_of(seed, multiprocessors)));
 }
 
+bool others_take_memory() {
+  return false;
+}
+
 numerics::Gpu open_gpu(std::uint64_t seed, std::optional<int> multiprocessors) {
   using namespace numerics::cuda;
   const auto context = std::make_shared<FarStreamContext>(std::make_shared<Machine>(seed), false);

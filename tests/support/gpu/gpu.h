@@ -25,4 +25,7 @@ std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed,
 // called waits in a stream until the host asks for a result, so that whoever does not wait is seen.
 numerics::Gpu open_gpu(std::uint64_t seed, std::optional<int> multiprocessors = {});
 
+// Whether other processes and the driver may take its memory meanwhile: a real one's.
+bool others_take_memory();
+
 }  // namespace lockstep::test::gpu
