@@ -161,8 +161,8 @@ Adopted adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe rec
                       " is a run of another recipe: " + recipe::first_difference(mine, theirs),
                   "`lockstep train " + folder.root.string() +
                       "` goes on with its own; the other needs another folder (--run), and "
-                      "--from " +
-                      folder.root.string() + " to start from this run's state");
+                      "starts from this run's state by train RECIPE --from " +
+                      folder.root.string() + " --run NEW");
     }
     require_ledger(fs, folder, "restore it from a copy, or give another folder with --run");
     if (!adopted.ledger) adopted.ledger = ledger::read_existing(fs, folder.ledger());
