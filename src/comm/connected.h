@@ -22,7 +22,6 @@ class ConnectedGroup final : public Group {
   int size() const override { return static_cast<int>(control_->world()); }
 
   bool takes_device_memory() const override { return transport_->takes_device_memory(); }
-  std::int64_t staging_bytes() const override { return transport_->staging_bytes(); }
   void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from,
                   Memory memory) override;
   void all_gather(ByteView mine, std::span<const MutableByteView> from, Memory memory) override;

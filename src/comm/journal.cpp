@@ -63,7 +63,6 @@ class JournaledGroup final : public Group {
   void abort(const Error& reason) override { group_->abort(reason); }
 
   bool takes_device_memory() const override { return group_->takes_device_memory(); }
-  std::int64_t staging_bytes() const override { return group_->staging_bytes(); }
   void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from,
                   Memory memory) override {
     noted("all_to_all", to, from, memory, [&] { group_->all_to_all(to, from, memory); });

@@ -34,8 +34,6 @@ class Transport {
 
   // Once connected: whether buffers may lie in GPUs' memory (Group::takes_device_memory).
   virtual bool takes_device_memory() const noexcept { return false; }
-  // What buffers in the host's memory take of a GPU's, at most.
-  virtual std::int64_t staging_bytes() const noexcept { return 0; }
 
   // Begins to send to[r] to every rank r and to receive from[r] from it. Empty buffers and this
   // rank's own are left out. A GPU's work on buffers in its memory is done. Both sides of a message

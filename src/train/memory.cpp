@@ -78,7 +78,7 @@ std::string to_text(const StepMemory& memory) {
 }
 
 Exchanges exchanges_of(const comm::Group& group) {
-  return {group.rank(), group.takes_device_memory(), group.staging_bytes()};
+  return {group.rank(), group.takes_device_memory()};
 }
 
 StepWalk::StepWalk(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
@@ -105,7 +105,6 @@ StepWalk::StepWalk(const recipe::Recipe& recipe, const std::vector<std::int64_t>
     memory_.pictures += memory_.state;
   const std::int64_t floats = c10::multiply_integers(sample_shape) + recipe.data.classes;
   memory_.ahead = training_.plan.batch() * floats * static_cast<std::int64_t>(sizeof(float));
-  if (ops::on_gpu()) memory_.staging = exchanges.staging;
 }
 
 StepMemory StepWalk::operator()(std::int64_t lanes_at_once) {

@@ -44,8 +44,6 @@ class Group {
   // operation is called or begun, their bytes are there when it is over, and what goes to this rank
   // itself is empty or in its place.
   virtual bool takes_device_memory() const { return false; }
-  // What operations with their buffers in the host's memory take of a GPU's, at most, in bytes.
-  virtual std::int64_t staging_bytes() const { return 0; }
 
   // to[r] goes to rank r, which receives it in from[this rank]. Sizes are known to both sides (the
   // plan); spans may be empty (all but two: send and receive). size() spans each.

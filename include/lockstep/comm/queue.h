@@ -22,7 +22,6 @@ class Queue final : public Group {
   Rank rank() const override { return group_.rank(); }
   int size() const override { return group_.size(); }
   bool takes_device_memory() const override { return group_.takes_device_memory(); }
-  std::int64_t staging_bytes() const override { return group_.staging_bytes(); }
   void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from,
                   Memory memory = Memory::kHost) override;
   void all_gather(ByteView mine, std::span<const MutableByteView> from,

@@ -25,11 +25,10 @@ struct StepMemory {
   std::int64_t ahead = 0;     // samples of the next step
   std::int64_t sums = 0;      // of several ranks' gradients, beside the partials (lane/messages.h)
   std::int64_t messages = 0;  // of the exchange: those that are on their way at a time
-  std::int64_t staging = 0;   // of a GPU, for what the host sends (comm::Group::staging_bytes)
 
-  std::int64_t exchange() const { return sums + messages + staging; }
+  std::int64_t exchange() const { return sums + messages; }
   std::int64_t total() const {
-    return state + copy + ahead + staging + std::max(passes + sums + messages, pictures);
+    return state + copy + ahead + std::max(passes + exchange(), pictures);
   }
 };
 
@@ -39,8 +38,7 @@ std::string to_text(const StepMemory& memory);
 // How a rank exchanges with others.
 struct Exchanges {
   Rank rank{0};
-  bool in_device = false;    // comm::Group::takes_device_memory
-  std::int64_t staging = 0;  // comm::Group::staging_bytes
+  bool in_device = false;  // comm::Group::takes_device_memory
 };
 Exchanges exchanges_of(const comm::Group& group);
 
@@ -50,11 +48,11 @@ Exchanges exchanges_of(const comm::Group& group);
 // it does not matter how far behind the passes the exchange is. One a process at a time, while no
 // other thread computes.
 //
-// NCCL's own buffers are not among it. Nobody says how large they are: it takes them for each
-// channel of each peer, and chooses channels by the machine. But it takes all of them for the first
-// message between two ranks (p2pTaskAppend in src/enqueue.cc and sharedNetBuffersInit in
-// src/transport/net.cc of NCCL 2.28), and ranks that have met have sent each other one: so they are
-// not in what the GPU leaves when a step is planned.
+// Buffers of NCCL, and of its transport for messages of the host, are not among it: ranks that have
+// met have them, so they are not in what the GPU leaves when a step is planned. Nobody says how
+// large NCCL's are: it takes them for each channel of each peer, and chooses channels by the
+// machine; but all of them for the first message between two ranks (p2pTaskAppend in src/enqueue.cc
+// and sharedNetBuffersInit in src/transport/net.cc of NCCL 2.28).
 class StepWalk {
  public:
   // Errors: as make_training.

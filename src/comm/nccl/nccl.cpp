@@ -34,7 +34,7 @@ constexpr int kLooksAwake = 500;   // of a wait: a millisecond, in which most mo
 constexpr std::chrono::microseconds kBetweenLooks{20};
 constexpr std::size_t kAlignment = 256;
 // The buffer on the GPU for the host's messages. Larger ones (a state that rank 0 has read) go in
-// pieces: the memory that a step has left does not grow with the largest tensor and the world.
+// pieces: what it takes does not grow with the largest tensor and the world.
 constexpr std::size_t kStaging = std::size_t{16} << 20;
 
 class Nccl final : public Transport {
@@ -93,6 +93,7 @@ class Nccl final : public Transport {
           throw std::runtime_error("rank 0 uses another transport");
         std::memcpy(id_.internal, rest.data(), sizeof id_.internal);
       }
+      staging_.reserve(kStaging);
       meet();
       wait_for_communicator();
       takes_device_memory_ = all_compute;
@@ -101,7 +102,6 @@ class Nccl final : public Transport {
   }
 
   bool takes_device_memory() const noexcept override { return takes_device_memory_; }
-  std::int64_t staging_bytes() const noexcept override { return kStaging; }
 
   // NCCL has no tags: messages between two ranks arrive in the order of the moves. One begins when
   // it is waited for, so a rank that is out of step is found before more is sent.
@@ -321,7 +321,6 @@ class Nccl final : public Transport {
       sent += padded(to[r].size());
       received += padded(from[r].size());
     }
-    staging_.reserve(sent + received);
     std::byte *const on_gpu = staging_.on_gpu(), *const pinned = staging_.pinned();
     std::vector<ByteView> staged_to(world_);
     std::vector<MutableByteView> staged_from(world_);

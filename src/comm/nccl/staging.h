@@ -13,21 +13,17 @@ namespace lockstep::comm {
 
 class Staging {
  public:
-  // At least so many bytes each; what they held is gone. Waits for the GPU where they are too few.
+  // So many bytes each, once: cudaMalloc and cudaMallocHost wait for the whole GPU.
   void reserve(std::size_t bytes) {
-    if (bytes <= reserved_) return;
-    release();
     check(cudaMalloc(&on_gpu_, bytes), "cudaMalloc");
     void* pinned = nullptr;
     check(cudaMallocHost(&pinned, bytes), "cudaMallocHost");
     pinned_ = static_cast<std::byte*>(pinned);
-    reserved_ = bytes;
   }
   // Not by the destructor: a GPU that hangs would keep it.
   void release() {
     cudaFree(std::exchange(on_gpu_, nullptr));
     cudaFreeHost(std::exchange(pinned_, nullptr));
-    reserved_ = 0;
   }
 
   std::byte* on_gpu() const { return on_gpu_; }
@@ -35,7 +31,6 @@ class Staging {
 
  private:
   std::byte *on_gpu_ = nullptr, *pinned_ = nullptr;
-  std::size_t reserved_ = 0;
 };
 
 }  // namespace lockstep::comm
