@@ -13,6 +13,7 @@ namespace lockstep::fingerprint {
 namespace {
 
 constexpr std::string_view kBinary32 = "binary32 to stay binary32";
+constexpr std::string_view kChoice = "the libraries' own choice of kernels";
 
 std::string words(const Setting& setting) {
   std::string list;
@@ -28,9 +29,10 @@ void require(const Setting& setting) {
     const std::string first(setting.allowed.front());
     if (!first.empty()) setenv(name.c_str(), first.c_str(), 1);
   } else if (std::ranges::find(setting.allowed, value) == setting.allowed.end()) {
-    throw Error(Code::kEnvironment,
-                name + "=" + value + ": native numerics need " + std::string(setting.why),
-                "leave it unset, or set it to " + words(setting));
+    throw Error(
+        Code::kEnvironment,
+        name + "=" + value + ": native numerics need " + std::string(setting.why),
+        "leave it unset" + (words(setting).empty() ? "" : ", or set it to " + words(setting)));
   }
 }
 
@@ -65,6 +67,9 @@ std::vector<Setting> native_settings(ops::Precision precision) {
       {"ONEDNN_DEFAULT_FPMATH_MODE", {"STRICT"}, kBinary32},
       {"CUBLAS_WORKSPACE_CONFIG", {":4096:8", ":16:8"}, "cuBLAS's reproducible mode"},
       {"CUBLAS_EMULATE_SINGLE_PRECISION", {"", "0"}, kBinary32},
+      {"CUDNN_CONV_WSCAP_DBG", {""}, kChoice},
+      {"CUDNN_ERRATA_JSON_FILE", {""}, kChoice},
+      {"PYTORCH_TUNABLEOP_ENABLED", {"", "0"}, kChoice},
   };
   if (precision == ops::Precision::kTf32) {
     settings.push_back({"NVIDIA_TF32_OVERRIDE", {"", "1"}, "TF32, as the recipe says"});

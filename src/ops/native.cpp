@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <new>
 #include <utility>
 
 #include "lockstep/core/error.h"
@@ -19,6 +18,7 @@
 #include "lockstep/ops/memory.h"
 #include "lockstep/ops/numerics.h"
 #include "lockstep/ops/record.h"
+#include "ops/native_errors.h"
 #include "ops/native_memory.h"
 #include "ops/surroundings.h"
 
@@ -68,22 +68,12 @@ class Foreign {
   at::RecordFunctionGuard unobserved_{false};
 };
 
-// Calls LibTorch. It has one exception for everything.
 template <class Call>
 void foreign(const Call& call) {
-  try {
+  native::with_our_errors([&] {
     const Foreign scope;
-    native::with_enough_memory(call);
-  } catch (const c10::OutOfMemoryError&) {  // a GPU's
-    throw std::bad_alloc();
-  } catch (const c10::Error& error) {
-    const std::string what = error.what_without_backtrace();
-    // The host's; CUDA's; cuBLAS's and cuDNN's.
-    for (const char* const lacks :
-         {"allocate memory", "out of memory", "ALLOC_FAILED", "ALLOCATION_FAILED"})
-      if (what.find(lacks) != std::string::npos) throw std::bad_alloc();
-    throw Error(Code::kBug, "LibTorch: " + what.substr(0, what.find('\n')));
-  }
+    call();
+  });
 }
 
 }  // namespace
@@ -265,7 +255,10 @@ Tensor tree_over_lanes(const LaneBlocks& lanes, at::IntArrayRef sizes_of_row,
   }
   std::vector<Tensor> held;
   std::vector<const float*> pointers;
-  for (const Tensor& row : rows) pointers.push_back(read(held.emplace_back(ours(row))));
+  foreign([&] {
+    for (const Tensor& row : rows) held.push_back(ours(row));
+  });
+  for (const Tensor& row : held) pointers.push_back(read(row));
   const float* const* at = pointers.data();
   for (std::int64_t p = 0; p < lanes.partials(); ++p) {
     const std::int64_t count = lanes.lanes[static_cast<std::size_t>(p)];

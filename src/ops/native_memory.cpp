@@ -1,8 +1,7 @@
 #include "ops/native_memory.h"
 
-#include <c10/util/Exception.h>
-
 #include <atomic>
+#include <exception>
 #include <new>
 
 namespace lockstep::ops::native {
@@ -25,7 +24,7 @@ void with_enough_memory(const std::function<void()>& call) {
   const auto before = lacks();
   try {
     call();
-  } catch (const c10::Error&) {
+  } catch (const std::exception&) {  // cuDNN has its own
     if (lacks() == before) throw;
   }
   if (lacks() != before) throw std::bad_alloc();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <new>
+#include <stdexcept>
 
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/gpu_tensors.h"
@@ -76,6 +77,15 @@ TEST_F(TheirMemory, AKernelThatIsNotFoundForLackOfMemoryLacksMemory) {
   EXPECT_THROW(native::with_enough_memory([&] {
                  ++theirs_.lacked;
                  fails();
+               }),
+               std::bad_alloc);
+}
+
+// cuDNN's frontend throws exceptions that are not LibTorch's.
+TEST_F(TheirMemory, AnyExceptionForLackOfMemoryLacksMemory) {
+  EXPECT_THROW(native::with_enough_memory([&] {
+                 ++theirs_.lacked;
+                 throw std::runtime_error("no plan");
                }),
                std::bad_alloc);
 }
