@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "lockstep/checkpoint/store.h"
+#include "lockstep/core/counted.h"
+
 namespace lockstep::audit {
 namespace {
 
@@ -58,6 +61,20 @@ Findings::Names Findings::files_of(const stdfs::path& folder, Names names) {
     return true;
   });
   return names;
+}
+
+void Findings::note_end(const Names& checkpoints, std::int64_t steps) {
+  if (result.steps < steps) {
+    result.notes.push_back("the run is not finished: its recipe has " + counted(steps, "step"));
+    return;
+  }
+  std::optional<Step> newest;
+  for (const std::string& name : checkpoints)
+    if (const auto step = checkpoint::step_of(name)) newest = std::max(newest, step);
+  if (newest && newest->value < result.steps)
+    result.notes.push_back("the newest checkpoint is of step " + std::to_string(newest->value) +
+                           ", and the ledger ends with " + std::to_string(result.steps) +
+                           ": commands take that step's state; `train` makes the others again");
 }
 
 const char* kind_of(const Finding& finding) {

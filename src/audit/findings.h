@@ -49,6 +49,9 @@ class Findings {
   void require_folder(const std::filesystem::path& folder);
   // The names in a folder of evidence, if it is one.
   Names names_in(const std::filesystem::path& folder);
+  // Of a run with so many steps in its recipe: that it has not done them, or that its newest
+  // checkpoint, from which commands go on, is of an earlier one.
+  void note_end(const Names& checkpoints, std::int64_t steps);
   // The names that still exist. What is not a file is reported and left out.
   Names files_of(const std::filesystem::path& folder, Names names);
 

@@ -57,9 +57,7 @@ class Verifier : public Findings {
     checkpoints(folder, checkpoints_now, *ledger);
     pictures(folder, samples_now, *ledger);
     if (recipe_) check_classifier(fs_, folder, *recipe_, result);
-    if (recipe_ && result.steps < recipe_->run.steps)
-      result.notes.push_back("the run is not finished: its recipe has " +
-                             counted(recipe_->run.steps, "step"));
+    if (recipe_) note_end(checkpoints_now, recipe_->run.steps);
     if (!statements_.empty() && !key_)
       result.notes.push_back("checkpoints are signed: --key compares that with a public key");
   }
@@ -86,6 +84,7 @@ class Verifier : public Findings {
     }
     Verifier parent(fs_, std::nullopt, std::nullopt, std::nullopt);
     parent.run_folder({parents.front()});
+    for (std::string& note : parent.result.notes) note = parents.front().string() + ": " + note;
     if (parent.recipe_) {  // otherwise it is among the findings
       attempt([&] {
         recipe::Recipe recipe = *recipe_;
@@ -280,6 +279,8 @@ class Verifier : public Findings {
     try {
       found = train::shape_of_data(recipe, data);
     } catch (const Error& error) {
+      if (data_ && error.code() == Code::kData)
+        throw Error(error.code(), error.message(), "give the run's own data by --data");
       if (data_) throw;
       result.notes.push_back((recipe_ ? error.message() : "nobody says where the data set is") +
                              ": the shape of samples in checkpoints is not compared (--data)");

@@ -162,8 +162,9 @@ class Diffusion final : public Objective {
   Tensor held_out_losses(const Batch& batch) const override;
 
  private:
-  Tensor piece(const SampleRange& range, const BeforePass& before) const;
-  Predict prediction(const SampleRange& range, const BeforePass& before) const;
+  bool is_guided() const { return guidance_ != 1.0; }
+  Tensor piece(const SampleRange& range, const std::function<void()>& before) const;
+  Predict prediction(const SampleRange& range, const std::function<void()>& before) const;
   Predict guided(Predict with_class, Predict without) const;
 
   const Denoise* denoise_ = nullptr;  // the phase
@@ -179,7 +180,9 @@ class Diffusion final : public Objective {
 Tensor Diffusion::sample(const SampleRange& range, const BeforePass& before) const {
   const at::NoGradGuard no_gradients;
   network_->prepare(false);
-  return in_pieces(range, shape_, [&](const SampleRange& some) { return piece(some, before); });
+  const std::int64_t passes = sampler_->predictions() * (is_guided() ? 2 : 1);
+  return in_pieces(range, shape_, passes, before,
+                   [&](const SampleRange& some, const auto& pass) { return piece(some, pass); });
 }
 
 Tensor Diffusion::held_out_losses(const Batch& batch) const {
@@ -189,7 +192,7 @@ Tensor Diffusion::held_out_losses(const Batch& batch) const {
   return denoise_->held_out_losses(context, batch);
 }
 
-Tensor Diffusion::piece(const SampleRange& range, const BeforePass& before) const {
+Tensor Diffusion::piece(const SampleRange& range, const std::function<void()>& before) const {
   const auto more = [&](std::int64_t use) {
     numerics::Stream stream = noise_;
     stream.micro = static_cast<std::uint32_t>(use);
@@ -200,7 +203,7 @@ Tensor Diffusion::piece(const SampleRange& range, const BeforePass& before) cons
                           more);
 }
 
-Predict Diffusion::prediction(const SampleRange& range, const BeforePass& before) const {
+Predict Diffusion::prediction(const SampleRange& range, const std::function<void()>& before) const {
   const auto under = [this, n = range.count, &before](const Tensor& condition) -> Predict {
     return [this, n, &before, condition](const Tensor& x, Time t) {
       before();
@@ -210,7 +213,7 @@ Predict Diffusion::prediction(const SampleRange& range, const BeforePass& before
     };
   };
   const Predict with_class = under(condition_of(range, classes_));
-  if (guidance_ == 1.0) return with_class;
+  if (!is_guided()) return with_class;
   return guided(with_class, under(ops::filled({range.count, classes_}, 0.0F)));
 }
 
@@ -233,6 +236,9 @@ std::unique_ptr<Objective> make_diffusion(const std::string& name, const Diffusi
   if (setting.classes == 0 && options.label_dropout > 0.0)
     throw Error(Code::kUsage, "label_dropout: the data have no classes",
                 "set data.classes, or leave label_dropout out");
+  if (setting.classes == 0 && options.guidance != 1.0)
+    throw Error(Code::kUsage, "guidance: the data have no classes",
+                "set data.classes, or leave guidance out");
   if (options.guidance != 1.0 && static_cast<float>(options.label_dropout) == 0.0F)
     throw Error(Code::kUsage, "guidance: the network never sees a sample without its class",
                 "train with label_dropout, such as 0.1, or leave guidance out");

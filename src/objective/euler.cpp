@@ -21,6 +21,7 @@ class Euler final : public Sampler {
     }
     return x;
   }
+  std::int64_t predictions() const override { return static_cast<std::int64_t>(steps_.size()); }
 
  private:
   const std::vector<SlopeStep> steps_;

@@ -211,8 +211,8 @@ class Gan final : public Objective {
   Tensor sample(const SampleRange& range, const BeforePass& before) const override {
     const at::NoGradGuard no_gradients;
     generator_->prepare(false);
-    return in_pieces(range, shape_, [&](const SampleRange& some) {
-      before();
+    return in_pieces(range, shape_, 1, before, [&](const SampleRange& some, const auto& pass) {
+      pass();
       lane::Context context = lane::Context::evaluation(some.count);
       return generator_->forward(context,
                                  normals(latent_, some.first, some.count, {generator_->latent()}),

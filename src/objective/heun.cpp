@@ -35,6 +35,9 @@ class Heun final : public Sampler {
     }
     return x;
   }
+  std::int64_t predictions() const override {
+    return 2 * static_cast<std::int64_t>(steps_.size()) - 1;
+  }
 
  private:
   const std::vector<SlopeStep> steps_;

@@ -28,6 +28,7 @@ class LinearSampler final : public Sampler {
     }
     return x;
   }
+  std::int64_t predictions() const override { return static_cast<std::int64_t>(steps_.size()); }
 
  private:
   const std::vector<SamplerStep> steps_;

@@ -39,14 +39,20 @@ std::shared_ptr<T> network_as(const Setting& setting, const std::string& role, c
   throw Error(Code::kBug, "no network has the role '" + role + "'");
 }
 
-// Makes samples by make(numbers of the piece) in pieces.
+// Makes samples by make(numbers of the piece, what to call before each pass) in pieces of so many
+// passes.
 template <class Make>
 Tensor in_pieces(const SampleRange& range, const std::vector<std::int64_t>& shape,
-                 const Make& make) {
+                 std::int64_t passes, const BeforePass& before, const Make& make) {
+  const std::int64_t pieces = (range.count + kSamplesAtOnce - 1) / kSamplesAtOnce;
+  const double one = 1.0 / static_cast<double>(pieces * passes);
+  std::int64_t passed = 0;
+  const auto before_each = [&] { before(one * static_cast<double>(passed++)); };
   Tensor all = ops::empty(batch_sizes(range.count, shape));
   for (std::int64_t done = 0; done < range.count; done += kSamplesAtOnce) {
     const std::int64_t n = std::min(kSamplesAtOnce, range.count - done);
-    all.narrow(0, done, n).copy_(make(SampleRange{range.first + done, n, range.label}));
+    all.narrow(0, done, n)
+        .copy_(make(SampleRange{range.first + done, n, range.label}, before_each));
   }
   return all;
 }

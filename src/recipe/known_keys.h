@@ -18,6 +18,11 @@ using KeySet = std::set<std::string>;  // "model", "model.optimizer", "model.opt
 // nothing. For other layers: none.
 std::vector<KeySet> inherited_keys(const std::vector<Layer>& layers);
 
+// What must be chosen in the table `path`, so that it has this key: `schedule = "cosine" or
+// "linear"`; "" if no single choice but that of its kind gives it one.
+std::string choices_with(const std::vector<Layer>& layers, const std::string& path,
+                         std::string_view key);
+
 // "model.optimizer" and "lr" give "model.optimizer.lr".
 std::string joined_key(std::string_view path, std::string_view name);
 

@@ -255,6 +255,9 @@ void Reader::refuse_unknown() const {
     if (elsewhere && !nearest_word(word, scope.known))
       fail(place(layers_[i], first->source()) + ": unknown key '" + word + "' " + in_scope(),
            *elsewhere);
+    if (const std::string chosen = choices_with(layers_, scope.path, word); !chosen.empty())
+      fail(place(layers_[i], first->source()) + ": unknown key '" + word + "' " + in_scope(),
+           "it is a key with " + chosen);
     const std::string keys =
         scope.kind.empty() ? "the keys are " : "with kind = '" + scope.kind + "' the keys are ";
     fail(place(layers_[i], first->source()) + ": unknown key '" + word + "' " + in_scope(),

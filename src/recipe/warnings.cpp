@@ -38,6 +38,7 @@ void of_optimizer(const Recipe& recipe, const NetworkOptions& network, Lines& li
   if (optimizer.kind.row("kind").scale_invariant && peak >= kLargestRate)
     say("the learning rate is " + to_text(peak) + ": each step of " + optimizer.kind.word() +
         " moves every weight by about that much; usual are 1e-4 to 1e-2");
+  if (peak == 0) say("the learning rate is 0: no weight changes");
   const std::string warmup = "warmup is " + std::to_string(optimizer.warmup) + counts;
   if (before > 0 && optimizer.warmup > 0 && optimizer.warmup <= before)
     say(warmup + ": it is over already" + anew);

@@ -12,8 +12,29 @@
 namespace lockstep::train {
 
 std::unique_ptr<data::Dataset> open_compared(data::Options options, const std::string& path) {
-  if (!path.empty()) data::move_to(options, path);
-  return data::open(data::whole(options));
+  if (path.empty()) return data::open(data::whole(options));
+  data::move_to(options, path);
+  try {
+    return data::open(data::whole(options));
+  } catch (const Error& error) {  // its hint is for the writer of a recipe
+    if (error.code() != Code::kData) throw;
+    throw Error(error.code(), error.message(),
+                "give data of the same kind, shape and classes by --data");
+  }
+}
+
+std::unique_ptr<data::Dataset> open_for_distances(data::Options options, const std::string& path) {
+  try {
+    return open_compared(options, path);
+  } catch (const Error& error) {
+    if (error.code() != Code::kData || options.classes == 0 || path.empty()) throw;
+    options.classes = 0;
+    try {
+      return open_compared(options, path);
+    } catch (const Error&) {  // labels were not what is wrong, or the recipe has a file of theirs
+    }
+    throw;
+  }
 }
 
 DataDraws::DataDraws(const data::Dataset& set, std::int64_t seed)

@@ -18,6 +18,9 @@ inline constexpr std::int64_t kComparedAtOnce = 16;  // samples that are held as
 // of data that a recipe makes; as data::open.
 std::unique_ptr<data::Dataset> open_compared(data::Options options, const std::string& path);
 
+// The same for distances, which need no labels: data without them, or with others, will do.
+std::unique_ptr<data::Dataset> open_for_distances(data::Options options, const std::string& path);
+
 // Data in the order of the stream `evaluation/data`, key of `seed`. `set` must outlive this.
 class DataDraws {
  public:

@@ -9,6 +9,7 @@
 #include "lockstep/objective/accuracy.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/train/batches.h"
+#include "lockstep/train/open_run.h"
 #include "lockstep/train/run_folder.h"
 #include "train/comparison.h"
 #include "train/evaluate_pictures.h"
@@ -33,14 +34,17 @@ class Evaluating {
 
  private:
   std::unique_ptr<data::Dataset> open_moved() const try {
-    return open_compared(opened_.recipe.data, options_.data);
+    const data::Options& data = opened_.recipe.data;
+    return objective::makes_samples(opened_.recipe.objective)
+               ? open_for_distances(data, options_.data)
+               : open_compared(data, options_.data);
   } catch (const Error& error) {
     if (error.code() != Code::kData || !options_.data.empty()) throw;
     throw moved(error, options_.source, opened_.loaded.meta().data, "--data PATH");
   }
 
   // The run's data, which must be what was trained on; or others of the same shape.
-  std::unique_ptr<data::Dataset> open_dataset() const {
+  std::unique_ptr<data::Dataset> open_dataset() const try {
     auto dataset = open_moved();
     const checkpoint::Meta& meta = opened_.loaded.meta();
     if (dataset->sample_shape() != meta.sample_shape)
@@ -53,6 +57,15 @@ class Evaluating {
                   "the data are not those of the run: their hash is " + dataset->hash().hex(),
                   "--data with their path compares with other data on purpose");
     return dataset;
+  } catch (const Error&) {
+    const bool alone =
+        !std::filesystem::is_directory(options_.source) && !state_of_step(options_.source);
+    if (!alone || !options_.data.empty() || data::files(opened_.recipe.data).empty()) throw;
+    throw Error(Code::kUsage,
+                options_.source +
+                    " does not say where its data lie, and they are not at the "
+                    "default of data.path",
+                "give them by --data");
   }
 
   Evaluation begun(const data::Dataset& dataset, std::int64_t samples) const {
@@ -65,7 +78,7 @@ class Evaluating {
             .portable = !recipe::is_native(opened_.recipe)};
   }
 
-  void progress(std::int64_t done, std::int64_t total) const {
+  void progress(double done, std::int64_t total) const {
     if (options_.progress) options_.progress(done, total);
   }
 
@@ -122,9 +135,10 @@ class Evaluating {
     const auto sampler = sampler_of(training, options_.seed);
     evaluation::Features made;
     for (std::int64_t done = 0; done < count; done += kComparedAtOnce) {
-      progress(done, count);
-      const Tensor samples =
-          draw_samples(training, *sampler, {done, std::min(kComparedAtOnce, count - done), {}});
+      const std::int64_t some = std::min(kComparedAtOnce, count - done);
+      const Tensor samples = draw_samples(training, *sampler, {done, some, {}}, [&](double part) {
+        progress(static_cast<double>(done) + part * static_cast<double>(some), count);
+      });
       network.append(as_saved(samples, opened_.recipe.data), made);
     }
     require_finite(made, "the run");

@@ -41,7 +41,7 @@ std::unique_ptr<data::Dataset> data_of(const EvaluateOptions& options,
   if (options.data.empty() && !data::files(reads).empty())
     throw Error(Code::kUsage, "--data is missing: " + options.source + " names no data",
                 "give the data that its pictures are compared with");
-  auto dataset = open_compared(reads, options.data);
+  auto dataset = open_for_distances(reads, options.data);
   if (dataset->sample_shape() != shape)
     throw Error(Code::kUsage,
                 "the data have samples of " + shape_text(dataset->sample_shape()) + " values, " +

@@ -12,8 +12,9 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-// Of either end: HDF5 has the format at one of them, an archive its provenance at the last.
+// Of either end: a pack has its format at one of them, an archive its provenance at the last.
 constexpr std::streamoff kEnds = 64 << 10;
+constexpr std::streamoff kPiece = 4 << 20;  // of a file that is searched
 
 class Ends {
  public:
@@ -30,13 +31,18 @@ class Ends {
     return last_.find(text) != std::string::npos;
   }
   bool either_has(std::string_view text) { return first_has(text) || last_has(text); }
+  bool has(std::string_view text) {
+    for (std::streamoff at = 0; at < size_; at += kPiece)
+      if (read_at(at, kPiece + kEnds).find(text) != std::string::npos) return true;
+    return false;
+  }
 
  private:
-  std::string read_at(std::streamoff offset) {
-    std::string bytes(kEnds, '\0');
+  std::string read_at(std::streamoff offset, std::streamoff size = kEnds) {
+    std::string bytes(static_cast<std::size_t>(size), '\0');
     file_.clear();
     file_.seekg(offset);
-    file_.read(bytes.data(), kEnds);
+    file_.read(bytes.data(), size);
     bytes.resize(static_cast<std::size_t>(file_.gcount()));
     return bytes;
   }
@@ -52,7 +58,9 @@ constexpr std::size_t kLengthBytes = 8;  // of safetensors, before the header
 FileKind kind_of_hdf5(Ends& file) {
   if (file.either_has("lockstep checkpoint")) return FileKind::kCheckpoint;
   const bool pack = std::ranges::any_of(kPacks, [&](const char* p) { return file.either_has(p); });
-  return pack ? FileKind::kPack : FileKind::kUnknown;
+  if (pack) return FileKind::kPack;
+  // A checkpoint has it wherever its tensors leave room.
+  return file.has("lockstep checkpoint") ? FileKind::kCheckpoint : FileKind::kUnknown;
 }
 
 }  // namespace

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 
 #include "lockstep/comm/gather.h"
 #include "lockstep/comm/own_time.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/progress.h"
 #include "lockstep/ops/where.h"
 #include "lockstep/train/signals.h"
 #include "train/comparison.h"
@@ -107,14 +109,20 @@ ledger::Named<double> IntervalEvaluation::operator()(Training& training, comm::G
     require_finite(held_->real, "the data");
   }
   const auto sampler = sampler_of(training, held_->options.seed);
-  const evaluation::Features made = divided(
-      total, held_->of.width, group,
-      [&](std::int64_t first, std::int64_t count, evaluation::Features& out) {
-        network.append(
-            as_saved(draw_samples(training, *sampler, {first, count, {}}, require_no_stop_here),
-                     training.recipe.data),
-            out);
-      });
+  std::optional<Progress> progress;  // rank 0 shows that of all
+  if (group.rank() == Rank(0)) progress.emplace("samples of the evaluation are made");
+  const evaluation::Features made =
+      divided(total, held_->of.width, group,
+              [&](std::int64_t first, std::int64_t count, evaluation::Features& out) {
+                const auto before = [&](double part) {
+                  require_no_stop_here();
+                  const auto of_all = part * static_cast<double>(count * group.size());
+                  if (progress) (*progress)(static_cast<double>(first) + of_all, total);
+                };
+                const Tensor samples = draw_samples(training, *sampler, {first, count, {}}, before);
+                network.append(as_saved(samples, training.recipe.data), out);
+              });
+  progress.reset();
   require_finite(made, "the run");
   ledger::Named<double> values;
   comm::in_own_time(group,

@@ -8,6 +8,7 @@
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
+#include "lockstep/core/progress.h"
 #include "lockstep/core/thread.h"
 #include "lockstep/hash/key_file.h"
 #include "lockstep/train/environment.h"
@@ -195,10 +196,13 @@ void RunWriter::write_samples() {
     while_busy([&] { publish(fs_, path, bytes); });
     log::info("wrote " + path.string());
   };
-  const SampleFiles files = sample_files(training_, training_.agreed->root, [this] {
+  std::optional<Progress> progress(std::in_place, "samples are made");
+  const SampleFiles files = sample_files(training_, training_.agreed->root, [&](double part) {
     require_no_stop("making samples");
     if (others_stop()) throw Error(Code::kPreempted, "a signal to another rank stopped it");
+    (*progress)(part * static_cast<double>(recipe_.samples.count), recipe_.samples.count);
   });
+  progress.reset();
   if (files.npz) write(folder_.sample_arrays(at()), *files.npz);
   if (!files.png) return;
   write(folder_.sample(at()), *files.png);

@@ -187,15 +187,20 @@ class Sampling {
     return pairs;
   }
 
+  void progress(double done) const {
+    if (options_.progress) options_.progress(done, options_.count);
+  }
+
   // take(number of the first, samples) for all samples, some at a time.
   template <class Take>
   void in_blocks(Take&& take) {
     for (std::int64_t done = 0; done < options_.count; done += kAtOnce) {
-      if (options_.progress) options_.progress(done, options_.count);
       const std::int64_t first = options_.first + done;
-      take(first, draw_samples(training_,
-                               {first, std::min(kAtOnce, options_.count - done), options_.label},
-                               [&] { require_no_stop("making " + options_.out); }));
+      const std::int64_t some = std::min(kAtOnce, options_.count - done);
+      take(first, draw_samples(training_, {first, some, options_.label}, [&](double part) {
+             require_no_stop("making " + options_.out);
+             progress(static_cast<double>(done) + part * static_cast<double>(some));
+           }));
     }
   }
 

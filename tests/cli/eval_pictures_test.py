@@ -6,6 +6,7 @@ The values of a run are recomputed from the pages by tests/reference/training/te
 import hashlib
 import json
 import os
+import shutil
 import struct
 import zipfile
 
@@ -61,6 +62,30 @@ class EvalPictures(Cli):
         self.assertEqual(self.judged("made.npz", "--data", "images"),
                          self.judged("made.npz", "--data", "images", "--samples", "128"))
         self.assertNotEqual(self.judged("made.npz", "--data", "images")["kernel_distance"], of_run["kernel_distance"])
+
+    def test_data_need_no_labels_nor_those_of_the_classifier(self):
+        self.made()
+        shutil.rmtree(self.path("judge"))
+        for name, labels in (("own", self.read("labels")[8:]), ("other", bytes([200] * PICTURES))):
+            self.write(f"{name}-images-idx3-ubyte", self.read("images"))
+            self.write(f"{name}-labels-idx1-ubyte", b"\0\0\x08\x01" + struct.pack(">I", PICTURES) + labels)
+        self.ok("pack", "images", "plain.h5")
+        self.ok("pack", "other-images-idx3-ubyte", "other.h5")
+        self.ok("train", os.path.join(SOURCE, "recipes/golden/classifier.toml"), "--run", "judge", "--quiet", "--set", "run.steps=2",
+                "--set", "data.kind=images", "--set", "data.path=own-images-idx3-ubyte", "--set", "data.classes=4")
+        with_labels = self.judged("made.npz", "--data", "own-images-idx3-ubyte")
+        for data in ("plain.h5", "other.h5"):
+            said = self.judged("made.npz", "--data", data)
+            self.assertEqual([said[key] for key in VALUES], [with_labels[key] for key in VALUES], data)
+        self.assertIn("without labels", self.refused(3, "eval", "judge", "--data", "plain.h5"))
+
+    def test_a_checkpoint_alone_does_not_say_where_its_data_lie(self):
+        self.made()
+        for tail in ("", ".sha256"):
+            os.replace(self.path(f"run/checkpoints/step-00000002.h5{tail}"), self.path(f"alone.h5{tail}"))
+        self.assertIn("alone.h5 does not say where its data lie",
+                      self.refused(2, "eval", "alone.h5", "--features", "judge", "--samples", "96"))
+        self.judged("alone.h5", "--samples", "96", "--data", "images")
 
     def test_the_line_names_the_file_by_its_hash(self):
         self.made()

@@ -79,6 +79,11 @@ class Recipes(Cli):
                                ("runs/tiny/ledger.jsonl", "a ledger or a trace"),
                                ("tiny.toml", "a recipe")):
                 self.assertIn(f"{name} is {what}, no run and no checkpoint (", self.refused(2, command, name, *more))
+        for command in (["doctor"], ["check", "--recipe"], ["fingerprint", "--recipe"]):
+            self.assertIn("images.h5 is a data file, no recipe", self.refused(2, *command, "images.h5"))
+        self.assertIn(f"--from: {last} is a checkpoint", self.refused(2, "train", "tiny.toml", "--from", last, "--run", "new"))
+        self.assertIn("there is no runs/tiny@2 (a new run starts from a run's step by `lockstep train RECIPE --from runs/tiny@2 --run NEW`)",
+                      self.refused(2, "train", "runs/tiny@2"))
         self.assertIn("`lockstep train tiny.toml` trains it; then give the run's folder",
                       self.refused(2, "sample", "tiny.toml"))
         self.assertEqual(self.contents(), before)
@@ -93,6 +98,30 @@ class Recipes(Cli):
         for name in ("runs/nowhere", "nowhere/at/all", "images.toml"):
             self.assertIn(f"there is no {name} ({wanted}", self.refused(2, "train", name))
         self.assertEqual(self.contents(), before)
+
+    def test_a_checkpoint_is_known_under_any_name_and_of_any_size(self):
+        channels = ("--set", "model.channels=[64, 64]")  # its format lies amid the tensors
+        self.once("runs", "train", "tiny.toml", "--quiet", *channels)
+        with open(self.path("runs/tiny/checkpoints/step-00000002.h5"), "rb") as file:
+            at = file.read().find(b"lockstep checkpoint")
+            self.assertTrue(65536 < at < file.tell() - 65536, at)
+        for tail in ("", ".sha256"):
+            shutil.copy(self.path(f"runs/tiny/checkpoints/step-00000002.h5{tail}"), self.path(f"best.h5{tail}"))
+        self.assertIn("best.h5 is a checkpoint, no recipe", self.refused(2, "train", "best.h5"))
+        self.assertIn("best.h5 is a checkpoint (", self.refused(2, "train", "tiny.toml", "--weights", "best.h5", "--run", "new", *channels))
+        self.assertIn('"kind":"checkpoint"', self.ok("inspect", "best.h5", "--json").replace(" ", ""))
+
+    def test_a_run_whose_name_has_an_at_sign_is_a_parent(self):
+        self.ok("train", "tiny.toml", "--run", "run@5", "--quiet")
+        for source in ("run@5", "run@5@2"):
+            self.ok("train", "tiny.toml", "--from", source, "--run", f"of-{source}", "--quiet")
+        self.assertIn("there is no run", self.refused(2, "train", "tiny.toml", "--from", "run@2", "--run", "new"))
+
+    def test_a_runs_own_recipe_says_that_it_makes_another_run(self):
+        self.ok("train", "tiny.toml", "--run", "kept", "--quiet")
+        said = self.run_it("train", "kept/recipe.toml", "--quiet").stderr
+        self.assertIn("kept/recipe.toml is the recipe of the run kept, and runs/tiny is another: `lockstep train kept` goes on", said)
+        self.assertNotIn("is another", self.run_it("train", "kept/recipe.toml", "--run", "kept", "--quiet").stderr)
 
     def test_json_is_named(self):
         self.write("tiny.json", '{"run": {"steps": 2}}')

@@ -311,9 +311,9 @@ class Classes(Sampling):
                 self.assertEqual(self.refused(2, "sample", run, "--out", out, "--class", "0"),
                                  "there is no class 0 among 0 classes (the recipe does not ask for labels: "
                                  "data.classes is 0)")
-            for run in ("plain", "whole"):
-                self.assertIn("guidance: the network never sees a sample without its class",
-                              self.refused(2, "sample", run, "--out", out, "--guidance", "2"))
+            for run, why in (("plain", "guidance: the data have no classes"),
+                             ("whole", "guidance: the network never sees a sample without its class")):
+                self.assertIn(why, self.refused(2, "sample", run, "--out", out, "--guidance", "2"))
             self.assertIn("objective.kind is gan", self.refused(2, "sample", "toy", "--out", out, "--guidance", "2"))
         for scale in ("nan", "inf", "-1", "1e9", "1000.1", "2,5", "2.5x", " 2", "0x2", ""):
             said = self.refused(2, "sample", "run", "--guidance", scale, LC_ALL="de_DE.UTF-8", LANG="de_DE.UTF-8")

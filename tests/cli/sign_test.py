@@ -152,6 +152,8 @@ class Runs(Signed):
         without = json.loads(self.verified(0, "run", "--json"))
         self.assertNotIn("signed_to", without)
         self.assertIn("checkpoints are signed: --key compares that with a public key", without["notes"])
+        self.assertIn("the newest checkpoint is of step 30, and the ledger ends with 35: commands take that step's state; "
+                      "`train` makes the others again", without["notes"])
         self.assertEqual(self.verified(0, checkpoint(30), "--key", "key.pub").splitlines()[1],
                          checkpoint(30) + ": signed up to step 30")
 

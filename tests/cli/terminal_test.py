@@ -146,6 +146,11 @@ class Terminal(Toy):
         self.assertRegex(text, r"\d+ of 800 samples are made, about [\d.hms ]+ left\x1b\[K\r")
         self.assertEqual(screen(text), [""])
 
+    def test_a_single_sample_of_a_run_shows_how_far_it_is(self):
+        text = self.shown("train", "tiny.toml", "--threads", "1", "--set", "run.steps=1", "--set", "samples.count=1",
+                          "--set", "objective.timesteps=1000", "--set", "objective.sampler_steps=1000")
+        self.assertRegex(text, r"0 of 1 samples are made, about [\d.hms ]+ left\x1b\[K\r")
+
 
 if __name__ == "__main__":
     main()

@@ -163,7 +163,8 @@ class Refused(Cli):
                               (["replay", "run", "--seed", "-2"], "--seed: "),
                               (["train", "tiny.toml", "--threads", "5000"], "train: --threads: 5000 is out of range: it may be 0 to 4096 ("),
                               (["train", "tiny.toml", "--ranks", "0"], "--ranks: "),
-                              (["trace", "run", "out.jsonl", "--values-of", "-2"], "--values-of: ")):
+                              (["trace", "run", "out.jsonl", "--values-of", "-2"], "--values-of: "),
+                              (["trace", "run", "out.jsonl", "--values-of", "-1"], "--values-of: ")):
             self.assertIn(wanted, self.refused(2, *words))
         self.ok("train", "tiny.toml", "--quiet")
         self.assertIn("steps 10 to 2", self.refused(2, "replay", "runs/tiny", "--from", "010"))  # ten, not eight

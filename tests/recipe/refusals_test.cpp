@@ -14,6 +14,15 @@ TEST(Load, NamesTheNearestKeyForAnUnknownOne) {
             "validate_every, numerics, precision, products, start, from)");
 }
 
+TEST(Load, NamesTheChoiceThatHasAKey) {
+  EXPECT_EQ(error_of("[model.optimizer]\nhorizon = 5\n"),
+            "a.toml:2: unknown key 'horizon' in [model.optimizer] (it is a key with schedule = "
+            "\"cosine\" or \"linear\")");
+  EXPECT_EQ(error_of("[model.optimizer]\nbase_batch = 5\n"),
+            "a.toml:2: unknown key 'base_batch' in [model.optimizer] (it is a key with lr_scaling "
+            "= \"linear\" or \"sqrt\")");
+}
+
 TEST(Load, RefusesToValidateWithoutHeldOutSamplesOrTheirLoss) {
   EXPECT_EQ(
       error_of("[run]\nvalidate_every = 5\n"),

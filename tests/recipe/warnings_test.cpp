@@ -22,6 +22,8 @@ TEST(Warnings, NameTheStepFromWhichTheLearningRateIsZero) {
                           "on: horizon is 60, and run.steps is 61"));
   EXPECT_THAT(of("60", cosine), IsEmpty());
   EXPECT_THAT(of("61", ""), IsEmpty());
+  EXPECT_THAT(of("1", "lr = 0.0\n"),
+              ElementsAre("[model.optimizer]: the learning rate is 0: no weight changes"));
 }
 
 TEST(Warnings, NameARateThatNobodyTrainsBy) {

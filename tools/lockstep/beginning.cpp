@@ -170,6 +170,9 @@ Beginning beginning_of(recipe::Recipe recipe, const stdfs::path& folder, const S
   }
   recipe = train::without_files(std::move(recipe));
   train::SavedState parent = train::parse_saved_state(*source.from);
+  if (train::kind_of(parent.folder) == train::FileKind::kCheckpoint)
+    throw Error(Code::kUsage, "--from: " + parent.folder.string() + " is a checkpoint",
+                "give the run that has it, as RUN@STEP");
   std::error_code absent;
   if (stdfs::equivalent(folder, parent.folder, absent))
     throw Error(Code::kUsage,

@@ -2,12 +2,12 @@
 #include "command.h"
 #include "device.h"
 #include "environment.h"
+#include "given_recipe.h"
 #include "lockstep/comm/gather.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
 #include "lockstep/fingerprint/compare.h"
-#include "lockstep/recipe/load.h"
 #include "lockstep/train/numerics.h"
 #include "output.h"
 #include "ranks.h"
@@ -133,7 +133,7 @@ struct Asked {
 
 Asked asked_by(const Options& options) {
   if (options.recipe.empty()) return {};
-  const recipe::Recipe recipe = recipe::load(options.recipe, {});
+  const recipe::Recipe recipe = given_recipe(options.recipe);
   return {recipe::is_native(recipe) ? Question::kNative : Question::kPortable,
           train::precision_of(recipe)};
 }

@@ -6,6 +6,7 @@
 #include "course.h"
 #include "device.h"
 #include "environment.h"
+#include "given_recipe.h"
 #include "lockstep/comm/survey.h"
 #include "lockstep/core/clock.h"
 #include "lockstep/core/counted.h"
@@ -20,7 +21,6 @@
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/gpu_tensors.h"
 #include "lockstep/recipe/canonical.h"
-#include "lockstep/recipe/load.h"
 #include "lockstep/train/interval.h"
 #include "lockstep/train/memory.h"
 #include "lockstep/train/numerics.h"
@@ -251,7 +251,7 @@ Code run(const Options& options) {
   if (one) identity = with_master(identity, environment);
   std::optional<recipe::Recipe> recipe;
   if (!options.recipe.empty())
-    recipe = train::with_features_hash(recipe::load(options.recipe, {}), options.run);
+    recipe = train::with_features_hash(given_recipe(options.recipe), options.run);
   comm::Options meeting = meeting_options(identity, environment);
   const auto look = [&] { return recipe ? train::fingerprint_for(*recipe) : fingerprint::take(); };
   if (!one) meeting.credentials = credentials(look(), recipe ? &*recipe : nullptr, meeting);

@@ -4,11 +4,11 @@
 #include "command.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/log.h"
+#include "lockstep/core/progress.h"
 #include "lockstep/core/text.h"
 #include "lockstep/train/evaluate.h"
 #include "mistaken.h"
 #include "output.h"
-#include "progress.h"
 
 namespace lockstep::cli {
 namespace {
@@ -88,7 +88,7 @@ Code run(const Options& options) {
   train::EvaluateOptions evaluated = options.evaluated;
   const ComputingScope computing(options.machine);
   std::optional<Progress> progress;  // ends before the result is printed
-  evaluated.progress = std::ref(progress.emplace("samples are done", options.quiet));
+  evaluated.progress = std::ref(progress.emplace("samples are done"));
   const train::Evaluation evaluation = train::evaluate(evaluated);
   progress.reset();
   if (options.json)

@@ -1,9 +1,9 @@
 #include "command.h"
 #include "device.h"
 #include "environment.h"
+#include "given_recipe.h"
 #include "lockstep/comm/identity.h"
 #include "lockstep/fingerprint/fingerprint.h"
-#include "lockstep/recipe/load.h"
 #include "lockstep/train/numerics.h"
 #include "output.h"
 
@@ -22,7 +22,7 @@ Run add_fingerprint(Command& command) {
       "same on every machine; native.* are hashes of LibTorch's kernels here.");
   return [json, recipe, machine] {
     const auto precision =
-        recipe->empty() ? ops::Precision::kFloat32 : train::precision_of(recipe::load(*recipe, {}));
+        recipe->empty() ? ops::Precision::kFloat32 : train::precision_of(given_recipe(*recipe));
     comm::Identity identity;
     if (machine->device == "cuda") identity = comm::discover(process_environment());
     const ComputingScope computing(*machine, identity.local_size, identity.local_rank);

@@ -221,12 +221,14 @@ Json of_key(const stdfs::path& path) {
 // What lockstep writes beside evidence, by its name.
 void refuse_no_evidence(const stdfs::path& path) {
   const std::string name = path.filename().string();
-  bool text = name.starts_with("rank-") && name.ends_with(".jsonl");  // what a rank exchanged
+  const bool of_rank = name.starts_with("rank-") && name.ends_with(".jsonl");  // what it exchanged
+  bool text = of_rank;
   for (const char* one : {"metrics.jsonl", "replays.jsonl", "log.txt", "report.html"})
     text = text || name == one;
   if (text)
     throw Error(Code::kUsage, path.string() + " is text for people and their tools, not evidence",
-                "read it as it is; docs/running.md says what it holds");
+                "read it as it is; docs/" + std::string(of_rank ? "ranks" : "running") +
+                    ".md says what it holds");
   if (name.starts_with("events.out.tfevents."))
     throw Error(Code::kUsage, path.string() + " is for TensorBoard, not evidence",
                 "`tensorboard --logdir` with its folder shows it");

@@ -6,13 +6,13 @@
 #include "data_text.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/log.h"
+#include "lockstep/core/progress.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/pack.h"
 #include "lockstep/data/sources.h"
 #include "lockstep/train/output_file.h"
 #include "mistaken.h"
 #include "output.h"
-#include "progress.h"
 
 namespace lockstep::cli {
 namespace {
@@ -105,14 +105,13 @@ std::optional<Replaced> replaced(const std::optional<data::PackHashes>& former,
 }
 
 Packed pack(const Options& options) {
-  Progress progress("pictures are read", options.quiet);
-  data::SourceOptions asked{.form = {},
-                            .labels = options.labels,
-                            .labels_wanted = !options.no_labels,
-                            .skip_broken = options.skip_broken,
-                            .progress = [&](std::int64_t done, std::int64_t total) {
-                              if (done != 1) progress(done, total);  // the pace of one says little
-                            }};
+  Progress progress("pictures are read");
+  data::SourceOptions asked{
+      .form = {},
+      .labels = options.labels,
+      .labels_wanted = !options.no_labels,
+      .skip_broken = options.skip_broken,
+      .progress = [&](std::int64_t done, std::int64_t total) { progress(done, total); }};
   if (!options.classes.empty()) asked.classes = names_of(options.classes);
   asked.form.channels = options.channels;
   if (!options.size.empty()) asked.form.size = size_of(options.size);

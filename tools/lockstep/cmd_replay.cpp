@@ -10,6 +10,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
+#include "lockstep/core/progress.h"
 #include "lockstep/hash/hmac.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/load.h"
@@ -17,7 +18,6 @@
 #include "lockstep/train/signals.h"
 #include "mistaken.h"
 #include "output.h"
-#include "progress.h"
 #include "ranks.h"
 #include "replay_report.h"
 
@@ -84,7 +84,7 @@ Code run_rank(const Options& options) {
     const std::unique_ptr<comm::Group> group = std::move(member.group);
     replay.fingerprint = std::move(member.fingerprint);
     std::optional<Progress> progress;  // one rank shows it
-    if (group->rank() == Rank(0)) progress.emplace("steps agree with the ledger", options.quiet);
+    if (group->rank() == Rank(0)) progress.emplace("steps agree with the ledger", "step");
     replay.progress = [&](std::int64_t done, std::int64_t total) {
       if (done < total) train::require_no_stop("replaying " + options.folder);
       if (progress) (*progress)(done, total);

@@ -4,13 +4,13 @@
 #include "command.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/log.h"
+#include "lockstep/core/progress.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/grid.h"
 #include "lockstep/train/sample.h"
 #include "lockstep/train/signals.h"
 #include "mistaken.h"
 #include "output.h"
-#include "progress.h"
 
 namespace lockstep::cli {
 namespace {
@@ -31,7 +31,7 @@ Code run(const Options& options) {
   const ComputingScope computing(options.machine);
   train::catch_stop_signals();       // nothing unfinished is left behind
   std::optional<Progress> progress;  // ends before the result is printed
-  sample.progress = std::ref(progress.emplace("samples are made", options.quiet));
+  sample.progress = std::ref(progress.emplace("samples are made"));
   const train::SampleResult result = train::sample(sample);
   progress.reset();
   const bool folder = result.sha256.empty();

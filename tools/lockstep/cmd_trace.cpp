@@ -1,4 +1,5 @@
 #include <limits>
+#include <optional>
 
 #include "command.h"
 #include "lockstep/audit/trace.h"
@@ -14,7 +15,8 @@ namespace {
 
 struct Options {
   std::string folder, out, data;
-  std::int64_t step = 1, values_of = -1;
+  std::int64_t step = 1;
+  std::optional<std::int64_t> values_of;
   Machine machine;
   bool quiet = false;
 };
@@ -33,11 +35,11 @@ Code run(const Options& options) {
   const ComputingScope computing(options.machine);
   const std::string values = options.out + ".values";
   train::require_output(options.out, {"a trace", ".jsonl", train::FileKind::kTrace});
-  if (options.values_of >= 0) require_values(values, options.out);
+  if (options.values_of) require_values(values, options.out);
   audit::TraceOptions trace{
       .folder = options.folder, .step = Step(options.step), .data = {}, .values_of = {}};
   if (!options.data.empty()) trace.data = options.data;
-  if (options.values_of >= 0) trace.values_of = static_cast<std::size_t>(options.values_of);
+  if (options.values_of) trace.values_of = static_cast<std::size_t>(*options.values_of);
   const audit::TraceResult result = audit::trace(trace);
   audit::write_trace(options.out, result.trace);
   if (trace.values_of) publish(real_file_system(), values, std::as_bytes(std::span(result.values)));
@@ -55,8 +57,8 @@ Run add_trace(Command& command) {
   command.add_option("--step", options->step, "step to trace").value("STEP");
   command
       .add_option("--values-of", options->values_of,
-                  "write the output of this operation (0, 1, …) to OUT.values, binary32; -1: none")
-      .range(std::int64_t{-1}, std::numeric_limits<std::int64_t>::max());
+                  "write the output of this operation (0, 1, …) to OUT.values, binary32")
+      .range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max());
   add_data(command, options->data);
   add_machine(command, options->machine);
   add_quiet(command, options->quiet);

@@ -6,20 +6,19 @@
 #include "command.h"
 #include "dry_run.h"
 #include "environment.h"
+#include "given_recipe.h"
 #include "lockstep/comm/journal.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/recipe/help.h"
-#include "lockstep/recipe/load.h"
 #include "lockstep/recipe/warnings.h"
 #include "lockstep/train/interval.h"
 #include "lockstep/train/output_file.h"
 #include "lockstep/train/run.h"
 #include "lockstep/train/run_folder.h"
 #include "lockstep/train/signals.h"
-#include "mistaken.h"
 #include "output.h"
 #include "ranks.h"
 
@@ -55,33 +54,21 @@ void report(const Options& options, const std::string& folder, const train::RunR
   }
 }
 
-[[noreturn]] void no_such_recipe(stdfs::path path) {
-  if (!path.has_filename()) path = path.parent_path();  // "runs/a/"
-  const auto takes = [](const stdfs::path& one) {
-    std::error_code absent;
-    return one.extension() == ".toml" || stdfs::exists(train::RunFolder{one}.recipe(), absent);
-  };
-  throw Error(Code::kUsage, "there is no " + path.string(),
-              meant_beside(path, takes) + "give a recipe (a TOML file), or the folder of a run");
-}
-
-// Loads a recipe; from a run's folder, that run's own.
-recipe::Recipe recipe_of(const Options& options) {
-  std::error_code unreadable;  // which `load` names
-  if (stdfs::symlink_status(options.recipe, unreadable).type() == stdfs::file_type::not_found)
-    no_such_recipe(options.recipe);
-  if (!stdfs::is_directory(options.recipe)) {
-    require_no_other_than_recipe(options.recipe);
-    return recipe::load(options.recipe, options.set);
-  }
-  recipe::of_run(real_file_system(), options.recipe);  // every byte is checked
-  return recipe::load(train::RunFolder{options.recipe}.recipe(), options.set);
-}
-
 std::string folder_of(const Options& options, const recipe::Recipe& recipe) {
   if (!options.run.empty()) return options.run;
   return stdfs::is_directory(options.recipe) && !options.source.from ? options.recipe
                                                                      : "runs/" + recipe.run.name;
+}
+
+// A run's own recipe makes another run elsewhere, which hardly anybody wants.
+void warn_of_runs_own(const stdfs::path& recipe, const stdfs::path& run) {
+  const train::RunFolder its{recipe.has_parent_path() ? recipe.parent_path() : "."};
+  std::error_code absent;
+  if (stdfs::is_directory(recipe, absent) || recipe.filename() != its.recipe().filename()) return;
+  if (!stdfs::exists(its.ledger(), absent) || stdfs::equivalent(its.root, run, absent)) return;
+  log::warn(recipe.string() + " is the recipe of the run " + its.root.string() + ", and " +
+            run.string() + " is another: `lockstep train " + its.root.string() +
+            "` goes on with that one");
 }
 
 // The run's folder is the run's: what lies in a new one before it begins would be another's.
@@ -112,8 +99,10 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
   return as_rank(identity, [&] {
     const Beginning beginning = beginning_of(given, folder, options.source);
     const recipe::Recipe recipe = train::with_features_hash(beginning.recipe, folder);
-    if (identity.rank == Rank(0))
+    if (identity.rank == Rank(0)) {
+      if (options.run.empty()) warn_of_runs_own(options.recipe, folder);
       for (const std::string& line : recipe::warnings(recipe)) log::warn(line);
+    }
     Member member =
         join(identity, recipe, options.shard, options.machine.device, process_environment());
     std::unique_ptr<comm::Group> group = std::move(member.group);
@@ -138,7 +127,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
 
 Code run(const Options& options) {
   train::require_no_name_of_a_run(options.run, "another run");
-  const recipe::Recipe recipe = recipe_of(options);
+  const recipe::Recipe recipe = given_recipe(options.recipe, options.set);
   const std::string folder = folder_of(options, recipe);
   train::require_place(folder);
   if (options.ranks > 1) require_lanes(options.ranks, recipe);

@@ -4,11 +4,11 @@
 #include "lockstep/audit/verify.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/log.h"
+#include "lockstep/core/progress.h"
 #include "lockstep/data/shards.h"
 #include "lockstep/train/open_run.h"
 #include "mistaken.h"
 #include "output.h"
-#include "progress.h"
 
 namespace lockstep::cli {
 namespace {
@@ -70,10 +70,10 @@ Json json_of(const data::ShardsIndex& index, const std::vector<std::string>& fin
 
 Code run_shards(const Options& options) {
   require_no_run(options);
-  Progress progress("slices are checked", options.quiet);
+  Progress progress("slices are checked");
   const auto [index, findings] =
       data::verify_sharded(options.path, [&](std::uint64_t done, std::uint64_t total) {
-        if (done != 1) progress(static_cast<std::int64_t>(done), static_cast<std::int64_t>(total));
+        progress(static_cast<double>(done), static_cast<std::int64_t>(total));
       });
   if (options.json) print_json(json_of(index, findings));
   for (const std::string& what : findings)
@@ -102,13 +102,13 @@ Code run(const Options& options) {
                result.recipe.substr(0, 12), result.chain.empty() ? "" : ", ledger ",
                result.chain.substr(0, 12));
   }
-  for (const std::string& note : result.notes) print_line("note: ", note);
   if (result.signed_to) {
     std::string after;
     if (result.steps > 0)  // a run, not a checkpoint alone
       after = "; ledger lines after it: " + std::to_string(result.steps - result.signed_to->value);
     print_line(options.path, ": signed up to step ", result.signed_to->value, after);
   }
+  for (const std::string& note : result.notes) print_line("note: ", note);
   return result.code();
 }
 

@@ -70,8 +70,9 @@ struct SampleRange {
 // The class of each; empty where there are no classes. Error(kUsage) for a label that none has.
 std::vector<std::int64_t> labels_of(const SampleRange& range, std::int64_t classes);
 
-// Called before each pass of a network that makes samples. What it throws ends the making.
-using BeforePass = std::function<void()>;
+// Called before each pass of a network that makes samples, with the part of all passes that is done
+// (0 to less than 1). What it throws ends the making.
+using BeforePass = std::function<void(double done)>;
 
 class Objective {
  public:
@@ -81,7 +82,7 @@ class Objective {
   // [count, ...sample shape], without gradients.
   virtual Tensor sample(const SampleRange& range, const BeforePass& before) const = 0;
   Tensor sample(const SampleRange& range) const {
-    return sample(range, [] {});
+    return sample(range, [](double) {});
   }
   // The loss of each held-out sample [N], without gradients, by random numbers of streams of their
   // own: sample i from position first + i, at every step the same. Labels are not dropped. Only

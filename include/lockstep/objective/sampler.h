@@ -22,6 +22,8 @@ class Sampler {
   virtual ~Sampler() = default;
   // Samples out of pure noise, which is overwritten. Bits: arguments.
   virtual at::Tensor sample(at::Tensor noise, const Predict& predict, const Noise& more) const = 0;
+  // How often that calls `predict`.
+  virtual std::int64_t predictions() const = 0;
 };
 
 }  // namespace lockstep::objective

@@ -34,7 +34,7 @@ struct EvaluateOptions {
   // Where the data lie, or others of their shape; empty: the recipe's. Needed for pictures of a
   // file; the data are then read as the classifier's recipe reads its own.
   std::string data;
-  std::function<void(std::int64_t done, std::int64_t total)> progress = {};
+  std::function<void(double done, std::int64_t total)> progress = {};
 };
 
 // The network whose features are compared.

@@ -1,4 +1,5 @@
-// What a file is, by its first and last bytes. Nothing of it is checked.
+// What a file is, by its first and last bytes; HDF5 that says nothing there is searched. Nothing of
+// it is checked.
 #pragma once
 
 #include <filesystem>

@@ -27,8 +27,8 @@ struct SampleOptions {
   // "average" or "trained"; else the average where the recipe keeps one.
   std::optional<std::string> weights = {};
   std::optional<std::int64_t> average = {};  // which, counted from 1 as the recipe lists them; 1
-  // Called with the number of samples that are made, 0 first, and of all.
-  std::function<void(std::int64_t done, std::int64_t total)> progress = {};
+  // Called with the number of samples that are made, 0 first, and of all. A part of one is, too.
+  std::function<void(double done, std::int64_t total)> progress = {};
 };
 
 struct SampleResult {

@@ -108,7 +108,7 @@ void sample_with_trained(Training& training);
 // range.
 Tensor draw_samples(
     Training& training, const objective::SampleRange& range,
-    const objective::BeforePass& before = [] {});
+    const objective::BeforePass& before = [](double) {});
 
 // What makes the training's samples, with another key than run.seed. Lives as long as its networks.
 std::unique_ptr<objective::Objective> sampler_of(const Training& training, std::int64_t seed);
@@ -116,7 +116,7 @@ std::unique_ptr<objective::Objective> sampler_of(const Training& training, std::
 // draw_samples by that one.
 Tensor draw_samples(
     Training& training, const objective::Objective& sampler, const objective::SampleRange& range,
-    const objective::BeforePass& before = [] {});
+    const objective::BeforePass& before = [](double) {});
 
 // The loss of each held-out sample, from averages as above. Under the caller's guard. Bits: state,
 // recipe, batch; not the samples beside it.
