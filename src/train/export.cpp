@@ -94,6 +94,12 @@ class Export {
       require_outputs(out / network.role, {"a file of weights", "", FileKind::kWeights}, weights);
     }
     require_outputs((out / kScheduler).parent_path(), {"a scheduler", ""}, scheduler_file);
+    auto scheduler = objective::diffusers_scheduler(source_.recipe.objective);
+    if (!scheduler && fs_.exists(out / kScheduler))
+      throw Error(Code::kUsage,
+                  (out / kScheduler).string() + " is a scheduler, and this run has none",
+                  "give another folder, or remove it");
+    require_earlier_export(out);
     require_no_other_network(out);
     for (const auto& network : networks) {
       const stdfs::path home = out / network.role;
@@ -101,12 +107,31 @@ class Export {
       write_json(home / kConfig, config_of(network));
       write_weights(network, home / kExportedWeights);
     }
-    if (auto scheduler = objective::diffusers_scheduler(source_.recipe.objective)) {
+    if (scheduler) {
       if (data::arrays(source_.recipe.data) && scheduler->find("clip_sample"))
         (*scheduler)["clip_sample"] = false;
       make_folders(fs_, (out / kScheduler).parent_path());
       write_json(out / kScheduler, *scheduler);
     }
+  }
+
+  // A configuration and a scheduler say nothing of who made them: beside weights of an export they
+  // are that export's.
+  void require_earlier_export(const stdfs::path& out) const {
+    const auto require = [&](const stdfs::path& file, bool exported) {
+      if (!exported && fs_.exists(file))
+        throw Error(Code::kUsage,
+                    file.string() + " is not of an earlier export: no weights are beside it",
+                    "give another folder, or remove it");
+    };
+    bool any = false;
+    for (const auto& network : source_.recipe.networks) {
+      const stdfs::path home = out / network.role;
+      const bool exported = kind_of(home / kExportedWeights) == FileKind::kWeights;
+      require(home / kConfig, exported);
+      any = any || exported;
+    }
+    require(out / kScheduler, any);
   }
 
   // An earlier export's, whose weights would be taken for this run's.

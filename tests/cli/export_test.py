@@ -279,6 +279,22 @@ class Export(Cli):
         self.assertIn("gan/generator has the weights of a network that this run has not", self.refused(2, "export", "run", "gan/"))
         self.assertEqual(os.listdir(self.path("gan")), ["generator"])
 
+    def test_files_of_others_stay(self):
+        self.once("run", "train", "tiny.toml", "--run", "run", "--quiet")
+        for name in ("model/config.json", "scheduler/scheduler_config.json"):
+            os.makedirs(os.path.dirname(self.path("theirs", name)))
+            self.write(f"theirs/{name}", '{"mine": 1}')
+            self.assertIn(f"{name} is not of an earlier export: no weights are beside it", self.refused(2, "export", "run", "theirs/"))
+            self.assertEqual(self.read(f"theirs/{name}"), b'{"mine": 1}')
+            shutil.rmtree(self.path("theirs"))
+        self.ok("export", "run", "out/")
+        before = self.contents("out")
+        self.ok("export", "run", "out/")
+        self.assertEqual(self.contents("out"), before)
+        self.ok("train", os.path.join(SOURCE, "recipes/golden/toy-gan.toml"), "--run", "gan", "--quiet", "--set", "run.steps=1")
+        shutil.rmtree(self.path("out/model"))
+        self.assertIn("is a scheduler, and this run has none", self.refused(2, "export", "gan", "out/"))
+
 
 class Readers(Cli):
     def test_a_run_is_read(self):
