@@ -68,6 +68,7 @@ void Findings::note_end(const Names& checkpoints, std::int64_t steps) {
     result.notes.push_back("the run is not finished: its recipe has " + counted(steps, "step"));
     return;
   }
+  if (!result.findings.empty()) return;  // the newest may be among them
   std::optional<Step> newest;
   for (const std::string& name : checkpoints)
     if (const auto step = checkpoint::step_of(name)) newest = std::max(newest, step);

@@ -102,7 +102,8 @@ std::string choices_with(const std::vector<Layer>& layers, const std::string& pa
   const std::string whole = joined_key(path, key);
   for (const auto& [choice, words] : collected(layers).choices) {
     const std::string name = choice.substr(choice.rfind('.') + 1);
-    if (name == "kind" || choice != joined_key(path, name)) continue;
+    // Of a kind all keys are listed; what goes with weights, `train` writes.
+    if (name == "kind" || name == "weights" || choice != joined_key(path, name)) continue;
     std::vector<std::string> with;
     for (const std::string& word : words)
       if (collected(layers, choice, word).keys.contains(whole)) with.push_back('"' + word + '"');

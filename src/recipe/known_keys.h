@@ -19,7 +19,7 @@ using KeySet = std::set<std::string>;  // "model", "model.optimizer", "model.opt
 std::vector<KeySet> inherited_keys(const std::vector<Layer>& layers);
 
 // What must be chosen in the table `path`, so that it has this key: `schedule = "cosine" or
-// "linear"`; "" if no single choice but that of its kind gives it one.
+// "linear"`; "" if none gives it one, or only its kind or weights.
 std::string choices_with(const std::vector<Layer>& layers, const std::string& path,
                          std::string_view key);
 

@@ -5,6 +5,7 @@
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/finite.h"
+#include "lockstep/core/log.h"
 #include "lockstep/numerics/stream.h"
 #include "lockstep/objective/condition.h"
 #include "lockstep/ops/device.h"
@@ -18,8 +19,7 @@ std::unique_ptr<data::Dataset> open_compared(data::Options options, const std::s
     return data::open(data::whole(options));
   } catch (const Error& error) {  // its hint is for the writer of a recipe
     if (error.code() != Code::kData) throw;
-    throw Error(error.code(), error.message(),
-                "give data of the same kind, shape and classes by --data");
+    throw Error(error.code(), error.message(), "give data like the run's by --data");
   }
 }
 
@@ -29,11 +29,14 @@ std::unique_ptr<data::Dataset> open_for_distances(data::Options options, const s
   } catch (const Error& error) {
     if (error.code() != Code::kData || options.classes == 0 || path.empty()) throw;
     options.classes = 0;
+    std::unique_ptr<data::Dataset> unlabelled;
     try {
-      return open_compared(options, path);
+      unlabelled = open_compared(options, path);
     } catch (const Error&) {  // labels were not what is wrong, or the recipe has a file of theirs
     }
-    throw;
+    if (!unlabelled) throw;
+    log::warn(error.message() + ": labels are left out, as distances need none");
+    return unlabelled;
   }
 }
 

@@ -40,13 +40,16 @@ class Evaluating {
                : open_compared(data, options_.data);
   } catch (const Error& error) {
     if (error.code() != Code::kData || !options_.data.empty()) throw;
+    if (is_alone()) throw not_told(error.code(), ": " + error.message());
     throw moved(error, options_.source, opened_.loaded.meta().data, "--data PATH");
   }
 
   // The run's data, which must be what was trained on; or others of the same shape.
-  std::unique_ptr<data::Dataset> open_dataset() const try {
+  std::unique_ptr<data::Dataset> open_dataset() const {
     auto dataset = open_moved();
     const checkpoint::Meta& meta = opened_.loaded.meta();
+    if (is_alone() && dataset->hash() != meta.data)
+      throw not_told(Code::kUsage, " there are others");
     if (dataset->sample_shape() != meta.sample_shape)
       throw Error(Code::kUsage,
                   "the data have samples of " + shape_text(dataset->sample_shape()) +
@@ -57,15 +60,19 @@ class Evaluating {
                   "the data are not those of the run: their hash is " + dataset->hash().hex(),
                   "--data with their path compares with other data on purpose");
     return dataset;
-  } catch (const Error&) {
-    const bool alone =
-        !std::filesystem::is_directory(options_.source) && !state_of_step(options_.source);
-    if (!alone || !options_.data.empty() || data::files(opened_.recipe.data).empty()) throw;
-    throw Error(Code::kUsage,
-                options_.source +
-                    " does not say where its data lie, and they are not at the "
-                    "default of data.path",
-                "give them by --data");
+  }
+
+  // A checkpoint without its run: its recipe has no data.path, and that key's default may be others.
+  bool is_alone() const {
+    return options_.data.empty() && !data::files(opened_.recipe.data).empty() &&
+           !std::filesystem::is_directory(options_.source) && !state_of_step(options_.source);
+  }
+  Error not_told(Code code, const std::string& found) const {
+    return {
+        code,
+        options_.source + " does not say where its data lie; by the default of data.path" + found,
+        "give them by --data: their content hash begins with " +
+            opened_.loaded.meta().data.brief()};
   }
 
   Evaluation begun(const data::Dataset& dataset, std::int64_t samples) const {

@@ -104,8 +104,8 @@ class Export {
     for (const auto& network : networks) {
       const stdfs::path home = out / network.role;
       make_folders(fs_, home);
+      write_weights(network, home / kExportedWeights);  // first: they vouch for the others
       write_json(home / kConfig, config_of(network));
-      write_weights(network, home / kExportedWeights);
     }
     if (scheduler) {
       if (data::arrays(source_.recipe.data) && scheduler->find("clip_sample"))
@@ -119,9 +119,9 @@ class Export {
   // are that export's.
   void require_earlier_export(const stdfs::path& out) const {
     const auto require = [&](const stdfs::path& file, bool exported) {
-      if (!exported && fs_.exists(file))
+      if (!exported && fs_.exists(file) && stdfs::file_size(file) > 0)
         throw Error(Code::kUsage,
-                    file.string() + " is not of an earlier export: no weights are beside it",
+                    file.string() + " is not of an earlier export: no weights of one are beside it",
                     "give another folder, or remove it");
     };
     bool any = false;

@@ -116,7 +116,8 @@ ledger::Named<double> IntervalEvaluation::operator()(Training& training, comm::G
               [&](std::int64_t first, std::int64_t count, evaluation::Features& out) {
                 const auto before = [&](double part) {
                   require_no_stop_here();
-                  const auto of_all = part * static_cast<double>(count * group.size());
+                  const auto of_all =
+                      part * static_cast<double>(std::min(count * group.size(), total - first));
                   if (progress) (*progress)(static_cast<double>(first) + of_all, total);
                 };
                 const Tensor samples = draw_samples(training, *sampler, {first, count, {}}, before);

@@ -110,8 +110,10 @@ SavedState parse_saved_state(const std::string& text) {
   const std::size_t at = text.rfind('@');
   if (text.empty() || at == 0)
     throw Error(Code::kUsage, "'" + text + "' names no run", "for example runs/a@500");
-  if (at == std::string::npos || stdfs::exists(text)) return {text, std::nullopt};
+  if (at == std::string::npos) return {text, std::nullopt};
   const auto step = parse_int(std::string_view(text).substr(at + 1));
+  const bool of_a_run = step && stdfs::exists(RunFolder{text.substr(0, at)}.recipe());
+  if (!of_a_run && stdfs::exists(text)) return {text, std::nullopt};  // a folder's own name
   if (!step || *step < 0)
     throw Error(Code::kUsage, "'" + text + "': after '@' comes the number of a step",
                 "for example runs/a@500");

@@ -83,8 +83,9 @@ class EvalPictures(Cli):
         self.made()
         for tail in ("", ".sha256"):
             os.replace(self.path(f"run/checkpoints/step-00000002.h5{tail}"), self.path(f"alone.h5{tail}"))
-        self.assertIn("alone.h5 does not say where its data lie",
-                      self.refused(2, "eval", "alone.h5", "--features", "judge", "--samples", "96"))
+        line = self.one_line(2, self.run_it("eval", "alone.h5", "--features", "judge", "--samples", "96"))
+        self.assertIn("alone.h5 does not say where its data lie; by the default of data.path there are others", line)
+        self.assertIn("give them by --data: their content hash begins with ", line)
         self.judged("alone.h5", "--samples", "96", "--data", "images")
 
     def test_the_line_names_the_file_by_its_hash(self):

@@ -284,7 +284,7 @@ class Export(Cli):
         for name in ("model/config.json", "scheduler/scheduler_config.json"):
             os.makedirs(os.path.dirname(self.path("theirs", name)))
             self.write(f"theirs/{name}", '{"mine": 1}')
-            self.assertIn(f"{name} is not of an earlier export: no weights are beside it", self.refused(2, "export", "run", "theirs/"))
+            self.assertIn(f"{name} is not of an earlier export: no weights of one are beside it", self.refused(2, "export", "run", "theirs/"))
             self.assertEqual(self.read(f"theirs/{name}"), b'{"mine": 1}')
             shutil.rmtree(self.path("theirs"))
         self.ok("export", "run", "out/")

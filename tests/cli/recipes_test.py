@@ -82,7 +82,7 @@ class Recipes(Cli):
         for command in (["doctor"], ["check", "--recipe"], ["fingerprint", "--recipe"]):
             self.assertIn("images.h5 is a data file, no recipe", self.refused(2, *command, "images.h5"))
         self.assertIn(f"--from: {last} is a checkpoint", self.refused(2, "train", "tiny.toml", "--from", last, "--run", "new"))
-        self.assertIn("there is no runs/tiny@2 (a new run starts from a run's step by `lockstep train RECIPE --from runs/tiny@2 --run NEW`)",
+        self.assertIn("there is no runs/tiny@2 (give its folder, runs/tiny; a new run from that step: `lockstep train RECIPE --from runs/tiny@2 --run NEW`)",
                       self.refused(2, "train", "runs/tiny@2"))
         self.assertIn("`lockstep train tiny.toml` trains it; then give the run's folder",
                       self.refused(2, "sample", "tiny.toml"))
@@ -116,6 +116,11 @@ class Recipes(Cli):
         for source in ("run@5", "run@5@2"):
             self.ok("train", "tiny.toml", "--from", source, "--run", f"of-{source}", "--quiet")
         self.assertIn("there is no run", self.refused(2, "train", "tiny.toml", "--from", "run@2", "--run", "new"))
+        self.ok("train", "tiny.toml", "--run", "a", "--quiet")
+        for _ in range(2):  # a run named after what it starts from goes on by the same command
+            self.ok("train", "tiny.toml", "--from", "a@2", "--run", "a@2", "--quiet")
+        self.ok("train", "tiny.toml", "--from", "a@2", "--run", "b", "--quiet")
+        self.assertEqual(self.read("b/ledger.jsonl"), self.read("a@2/ledger.jsonl"))
 
     def test_a_runs_own_recipe_says_that_it_makes_another_run(self):
         self.ok("train", "tiny.toml", "--run", "kept", "--quiet")

@@ -220,6 +220,22 @@ TEST(Guidance, AsksTwiceAtEachTimeAndWithoutItOnce) {
   }
 }
 
+// People watch it: it need not be exact.
+TEST(Guidance, CountsItsPasses) {
+  for (const double scale : {1.0, 3.0}) {
+    for (const std::int64_t count : {2, 16, 20}) {
+      const auto network = hand();
+      std::vector<double> parts;
+      by_hand(0.1, scale)
+          .bound({{"model", network}})
+          ->sample({.first = 0, .count = count}, [&](double part) { parts.push_back(part); });
+      ASSERT_EQ(parts.size(), network->told.size());
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        EXPECT_NEAR(parts[i], static_cast<double>(i) / static_cast<double>(parts.size()), 1e-12);
+    }
+  }
+}
+
 TEST(Classes, OfSamplesFollowTheirNumbers) {
   const auto network = hand();
   const Tensor all = sampled(by_hand(0), network, {.first = 10, .count = 20});

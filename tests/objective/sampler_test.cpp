@@ -150,15 +150,15 @@ TEST(Sampler, HeunTakesTheMeanOfBothSlopesButForTheLastStep) {
   heun = "heun";
   heun.as<HeunOptions>().steps = 2;
   std::vector<Time> asked;
-  const Tensor made = heun.row("sampler")
-                          .make(heun, *process)
-                          ->sample(
-                              ops::filled({1}, 1.0F),
-                              [&](const Tensor& x, Time t) {
-                                asked.push_back(t);
-                                return ops::scale(x, t);
-                              },
-                              nullptr);
+  const auto sampler = heun.row("sampler").make(heun, *process);
+  const Tensor made = sampler->sample(
+      ops::filled({1}, 1.0F),
+      [&](const Tensor& x, Time t) {
+        asked.push_back(t);
+        return ops::scale(x, t);
+      },
+      nullptr);
+  EXPECT_EQ(sampler->predictions(), 3);
   EXPECT_EQ(asked, (std::vector<Time>{1, 0.5F, 0.5F}));
   // 1 - 0.25 (1 + 0.5 * 0.5) = 0.6875; then 0.6875 - 0.5 * 0.5 * 0.6875.
   EXPECT_EQ(*ops::read(made), 0.515625F);

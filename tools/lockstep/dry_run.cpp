@@ -122,7 +122,7 @@ void dry_run(const recipe::Recipe& recipe, const std::filesystem::path& folder,
   print_line("# recipe id   ", id);
   print_line("# parameters  ", size.parameters);
   print_line("# state       ", human_bytes(static_cast<double>(size.state_bytes)),
-             " in memory, a little more in each checkpoint");
+             " in memory, the same tensors in each checkpoint");
   print_line("# compute     about ", fixed(size.step_flops / 1e9, 2), " GFLOP a step");
   print_line("# training    ", counted(recipe.run.steps, "step"), ", ",
              counted(course.samples, "sample"), ", ", fixed(course.epochs, 2), " epochs of ",
@@ -135,7 +135,7 @@ void dry_run(const recipe::Recipe& recipe, const std::filesystem::path& folder,
       print_line("# time        at least ", fixed(least, 3), " s a step and ",
                  human_seconds(least * static_cast<double>(recipe.run.steps)),
                  " in all on one thread here, usually two to three times that",
-                 course.grids + course.evaluations > 0
+                 course.grids + course.evaluations + recipe.monitor.every > 0
                      ? "; samples, monitors and evaluations come on top"
                      : "");
   }

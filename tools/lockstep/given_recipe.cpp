@@ -24,10 +24,12 @@ bool is_run(const stdfs::path& folder) {
   if (!path.has_filename()) path = path.parent_path();  // "runs/a/"
   const std::string what = "there is no " + path.string();
   const std::size_t at = path.string().rfind('@');
-  if (at != std::string::npos && is_run(path.string().substr(0, at)))
+  const std::string run = path.string().substr(0, at == std::string::npos ? 0 : at);
+  if (!run.empty() && is_run(run))
     throw Error(Code::kUsage, what,
-                "a new run starts from a run's step by `lockstep train RECIPE --from " +
-                    path.string() + " --run NEW`");
+                "give its folder, " + run +
+                    "; a new run from that step: `lockstep train RECIPE --from " + path.string() +
+                    " --run NEW`");
   const auto takes = [](const stdfs::path& one) {
     return one.extension() == ".toml" || is_run(one);
   };
