@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "lockstep/core/fields.h"
-#include "lockstep/core/list.h"
+#include "lockstep/core/kinds.h"
 #include "lockstep/recipe/recipe.h"
 
 namespace lockstep::recipe {
@@ -107,7 +107,7 @@ std::string choices_with(const std::vector<Layer>& layers, const std::string& pa
     std::vector<std::string> with;
     for (const std::string& word : words)
       if (collected(layers, choice, word).keys.contains(whole)) with.push_back('"' + word + '"');
-    if (!with.empty()) return name + " = " + listed(with, " or ");
+    if (!with.empty()) return name + " = " + listed(with);
   }
   return "";
 }

@@ -247,21 +247,16 @@ void Reader::refuse_unknown() const {
     }
     if (!first) continue;
     const std::string word(first->str());
-    if (const auto refused = refused_key(word))
-      fail(place(layers_[i], first->source()) + ": unknown key '" + word + "' " + in_scope() +
-               ": " + refused->why,
-           refused->hint);
+    const std::string unknown =
+        place(layers_[i], first->source()) + ": unknown key '" + word + "' " + in_scope();
+    if (const auto refused = refused_key(word)) fail(unknown + ": " + refused->why, refused->hint);
     const auto elsewhere = here(word);
-    if (elsewhere && !nearest_word(word, scope.known))
-      fail(place(layers_[i], first->source()) + ": unknown key '" + word + "' " + in_scope(),
-           *elsewhere);
+    if (elsewhere && !nearest_word(word, scope.known)) fail(unknown, *elsewhere);
     if (const std::string chosen = choices_with(layers_, scope.path, word); !chosen.empty())
-      fail(place(layers_[i], first->source()) + ": unknown key '" + word + "' " + in_scope(),
-           "it is a key with " + chosen);
+      fail(unknown, "it is a key with " + chosen);
     const std::string keys =
         scope.kind.empty() ? "the keys are " : "with kind = '" + scope.kind + "' the keys are ";
-    fail(place(layers_[i], first->source()) + ": unknown key '" + word + "' " + in_scope(),
-         did_you_mean(word, scope.known, keys));
+    fail(unknown, did_you_mean(word, scope.known, keys));
   }
 }
 
