@@ -23,8 +23,8 @@ constexpr std::string_view kTar =
     ", but a tar archive: unpack it by `tar -xf`, and give `lockstep pack` the folder with its "
     "files";
 
-// What people give instead, by its first bytes.
-std::string other_format(const std::vector<std::uint8_t>& magic) {
+// What people give instead, by its first bytes. advised: with what to do about it.
+std::string other_format(const std::vector<std::uint8_t>& magic, bool advised) {
   struct Format {
     std::array<std::uint8_t, 4> magic;
     const char *words, *advice;
@@ -41,7 +41,8 @@ std::string other_format(const std::vector<std::uint8_t>& magic) {
       {{'R', 'I', 'F', 'F'}, "a WebP file", "save its picture as PNG"}};
   for (const Format& format : kFormats)
     if (std::ranges::equal(format.magic, magic))
-      return std::string(", but ") + format.words + ": " + format.advice;
+      return std::string(", but ") + format.words +
+             (advised ? std::string(": ") + format.advice : std::string());
   return ": wrong magic number";
 }
 
@@ -50,13 +51,16 @@ class Reader {
  public:
   // what: "images", "labels"; expected: the hint of a refusal.
   Reader(File& file, std::string what, std::string expected)
-      : source_(open_source(file)), what_(std::move(what)), expected_(std::move(expected)) {}
+      : source_(open_source(file)), what_(std::move(what)), expected_(std::move(expected)) {
+    if (source_->most() == 0) refuse("the file is empty");
+  }
 
   // The sizes in the header.
   std::vector<std::uint64_t> header() {
     const std::vector<std::uint8_t> magic = exactly(4, "the header");
     if (magic[0] != 0 || magic[1] != 0)
-      refuse("not an IDX file" + (is_tar() ? std::string(kTar) : other_format(magic)));
+      refuse("not an IDX file" +
+             (is_tar() ? std::string(kTar) : other_format(magic, what_ == "images")));
     if (magic[2] != kUnsignedByte) {
       refuse("IDX of element type " + std::to_string(magic[2]) +
              ", only unsigned bytes (8) are read");
@@ -160,7 +164,10 @@ std::unique_ptr<Images> images_in(File& file) {
 }
 
 Labels labels_in(File& file, std::int64_t images) {
-  Reader reader(file, "labels", "expected labels in IDX format, plain or .gz");
+  Reader reader(
+      file, "labels",
+      "expected labels in IDX format, plain or .gz; those of NumPy come with the pictures: "
+      "numpy.savez(\"data.npz\", images=…, labels=…)");
   const std::vector<std::uint64_t> d = reader.header();
   if (d.size() != 1) reader.refuse("this IDX file has several dimensions: images, not labels");
   if (std::cmp_not_equal(d[0], images))

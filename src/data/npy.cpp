@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -32,6 +34,7 @@ class Header {
     while (!skip('}')) {
       const std::string_view key = word();
       expect(':');
+      if (!known_.insert(std::string(key)).second) damaged();
       if (key == "descr")
         array.type = word();
       else if (key == "shape")
@@ -40,13 +43,12 @@ class Header {
         require_rows_first();
       else
         damaged();
-      ++keys_;
       if (!skip(',')) {
         expect('}');
         break;
       }
     }
-    if (keys_ != 3 || array.type.empty()) damaged();
+    if (known_.size() != 3 || array.type.empty()) damaged();
     return array;
   }
 
@@ -109,7 +111,7 @@ class Header {
   }
 
   std::string_view rest_;
-  int keys_ = 0;
+  std::set<std::string> known_;  // keys: each stands there once
 };
 
 // Bytes of an element; "<i8": order, kind, bytes.
@@ -118,7 +120,9 @@ std::uint64_t element_bytes(const std::string& type) {
                      "iufb"sv.find(type[1]) != std::string_view::npos &&
                      "1248"sv.find(type[2]) != std::string_view::npos;
   if (!known)
-    refuse("its type is " + type, "save an array of uint8 (pictures) or float32 (fields, signals)");
+    refuse(
+        "its type is " + type,
+        "save an array of uint8 (pictures) or float32 (fields, signals), labels as whole numbers");
   return static_cast<std::uint64_t>(type[2] - '0');
 }
 

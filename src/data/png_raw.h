@@ -16,7 +16,7 @@ struct RawPng {
 };
 
 enum class PngForms {
-  kPlain,  // 8-bit grey or RGB without transparency
+  kPlain,  // 8-bit grey or RGB without transparency, of fewer than kMostPixels bytes of rows
   kAll     // all of PNG, with at most kMostDecoded bytes of rows: palettes and less than 8 bits are
            // expanded, a transparent colour becomes alpha
 };

@@ -95,8 +95,9 @@ void allocate(Decoder& d) {
     return;
   }
   row = static_cast<std::size_t>(d.raw.width * d.raw.samples * (d.raw.bits / 8));
-  if (d.forms == PngForms::kAll && row * height > kMostDecoded) {
-    d.failure = "more than 256 MiB of samples";
+  const bool all = d.forms == PngForms::kAll;
+  if (all ? row * height > kMostDecoded : row * height >= kMostPixels) {
+    d.failure = all ? "more than 256 MiB of samples" : "1 GiB of samples or more";
     return;
   }
   d.raw.rows.resize(row * height);

@@ -49,12 +49,28 @@ void create(const stdfs::path& path, mode_t mode, const std::string& text) {
   fail_to_write(path);
 }
 
+// Up to the file's end, or until `text` is full; -1: errno. A pipe, as of `--sign <(command)`, gives
+// its bytes bit by bit.
+ssize_t read_all(int fd, bool pipe, std::string& text) {
+  if (pipe && ::fcntl(fd, F_SETFL, 0) != 0) return -1;  // waits for who writes, if anybody does
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t n = ::read(fd, text.data() + done, text.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return -1;
+    if (n == 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  return static_cast<ssize_t>(done);
+}
+
 // A link is followed: the user named it. `privately`: for nobody but its owner.
 std::string read(const stdfs::path& path, bool privately) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat status {};
   std::string text(kMostBytes + 1, '\0');
-  const ssize_t n = fd < 0 || ::fstat(fd, &status) != 0 ? -1 : ::read(fd, text.data(), text.size());
+  const ssize_t n =
+      fd < 0 || ::fstat(fd, &status) != 0 ? -1 : read_all(fd, S_ISFIFO(status.st_mode), text);
   const int error = errno;
   if (fd >= 0) ::close(fd);
   if (n < 0)
@@ -62,12 +78,14 @@ std::string read(const stdfs::path& path, bool privately) {
         Code::kUsage,
         "cannot read the key " + path.string() + ": " + std::generic_category().message(error),
         error == ENOENT ? "`lockstep keygen KEY` makes a pair: KEY and KEY.pub" : "");
-  if (privately &&
-      std::string_view(text).substr(0, static_cast<std::size_t>(n)).find("BEGIN PUBLIC KEY") !=
-          std::string_view::npos)
+  const auto has = [&](std::string_view words) {
+    return std::string_view(text).substr(0, static_cast<std::size_t>(n)).find(words) !=
+           std::string_view::npos;
+  };
+  if (privately && has("BEGIN PUBLIC KEY"))
     throw Error(Code::kUsage, path.string() + " is a public key, and a private one is needed",
                 "`lockstep keygen KEY` makes KEY, the private one, and KEY.pub");
-  if (privately && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+  if (privately && has("PRIVATE KEY") && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
     throw Error(Code::kUsage, path.string() + ": others may read this private key",
                 "chmod 600 " + path.string());
   if (static_cast<std::size_t>(n) > kMostBytes)

@@ -37,6 +37,7 @@ class Classification final : public Objective {
   Tensor sample(const SampleRange& /*range*/, const BeforePass& /*before*/) const override {
     throw Error(Code::kBug, "a classifier makes no samples");
   }
+  std::int64_t passes_per_sample() const override { return 0; }
 };
 
 }  // namespace

@@ -159,6 +159,9 @@ class Diffusion final : public Objective {
   }
 
   Tensor sample(const SampleRange& range, const BeforePass& before) const override;
+  std::int64_t passes_per_sample() const override {
+    return sampler_->predictions() * (is_guided() ? 2 : 1);
+  }
   Tensor held_out_losses(const Batch& batch) const override;
 
  private:
@@ -180,8 +183,7 @@ class Diffusion final : public Objective {
 Tensor Diffusion::sample(const SampleRange& range, const BeforePass& before) const {
   const at::NoGradGuard no_gradients;
   network_->prepare(false);
-  const std::int64_t passes = sampler_->predictions() * (is_guided() ? 2 : 1);
-  return in_pieces(range, shape_, passes, before,
+  return in_pieces(range, shape_, passes_per_sample(), before,
                    [&](const SampleRange& some, const auto& pass) { return piece(some, pass); });
 }
 

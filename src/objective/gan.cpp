@@ -211,14 +211,16 @@ class Gan final : public Objective {
   Tensor sample(const SampleRange& range, const BeforePass& before) const override {
     const at::NoGradGuard no_gradients;
     generator_->prepare(false);
-    return in_pieces(range, shape_, 1, before, [&](const SampleRange& some, const auto& pass) {
-      pass();
-      lane::Context context = lane::Context::evaluation(some.count);
-      return generator_->forward(context,
-                                 normals(latent_, some.first, some.count, {generator_->latent()}),
-                                 condition_of(some, classes_), /*trained=*/false);
-    });
+    return in_pieces(
+        range, shape_, passes_per_sample(), before, [&](const SampleRange& some, const auto& pass) {
+          pass();
+          lane::Context context = lane::Context::evaluation(some.count);
+          return generator_->forward(
+              context, normals(latent_, some.first, some.count, {generator_->latent()}),
+              condition_of(some, classes_), /*trained=*/false);
+        });
   }
+  std::int64_t passes_per_sample() const override { return 1; }
 
  private:
   std::shared_ptr<Generator> generator_;

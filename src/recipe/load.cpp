@@ -174,13 +174,16 @@ Recipe load(const std::filesystem::path& path, const std::vector<std::string>& o
   return recipe;
 }
 
+std::string hint_for_no_run(const std::filesystem::path& folder) {
+  return folder.string().find('@') == std::string::npos
+             ? "give the folder that `lockstep train` made"
+             : "give the run's folder alone, without @STEP";
+}
+
 Recipe of_run(FileSystem& fs, const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "recipe.toml";
   if (!fs.exists(folder))
-    throw Error(Code::kUsage, "there is no " + folder.string(),
-                folder.string().find('@') == std::string::npos
-                    ? "give the folder that `lockstep train` made"
-                    : "give the run's folder alone, without @STEP");
+    throw Error(Code::kUsage, "there is no " + folder.string(), hint_for_no_run(folder));
   if (!fs.exists(file)) {
     if (fs.exists(folder / "ledger.jsonl"))
       throw Error(

@@ -60,10 +60,30 @@ void of_optimizer(const Recipe& recipe, const NetworkOptions& network, Lines& li
         (before > 0 ? anew : ""));
 }
 
+// What is done every so many steps, and never within the run.
+void of_intervals(const Recipe& recipe, Lines& lines) {
+  const std::int64_t steps = recipe.run.steps;
+  if (steps < kTrial) return;
+  const auto say = [&](const std::string& key, std::int64_t value, const std::string& what,
+                       std::int64_t needed = 0) {
+    if (value + needed > steps)
+      lines.push_back(key + " is " + std::to_string(value) + ", and run.steps is " +
+                      std::to_string(steps) + ": " + what);
+  };
+  say("[run]: validate_every", recipe.run.validate_every,
+      "no loss on held-out samples is computed");
+  say("[evaluation]: every", recipe.evaluation.every, "nothing is evaluated");
+  say("[monitor]: every", recipe.monitor.every, "nobody looks at distances and accuracies");
+  say("[monitor]: layers_every", recipe.monitor.layers_every, "nobody looks at layers");
+  if (recipe.monitor.warn_spike > 0 || recipe.monitor.stop_spike > 0)
+    say("[monitor]: spike_window", recipe.monitor.spike_window, "no step is judged", 1);
+}
+
 }  // namespace
 
 std::vector<std::string> warnings(const Recipe& recipe) {
   Lines lines;
+  of_intervals(recipe, lines);
   for (const NetworkOptions& network : recipe.networks)
     if (!is_frozen(network)) of_optimizer(recipe, network, lines);
   if (const Step first = first_of_all_phases(recipe);

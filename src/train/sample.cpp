@@ -97,6 +97,21 @@ objective::Options chosen(const SampleOptions& asked, objective::Options options
   return options;
 }
 
+// What is wrong with options that were asked for, by their names instead of the recipe's keys.
+Error as_asked(const Error& error) {
+  struct Name {
+    const char *key, *option;
+    std::optional<std::string> hint;  // instead of the recipe's
+  };
+  for (const auto& [key, option, hint] :
+       {Name{"sampler_steps", "--sampler-steps", {}}, {"guidance", "--guidance", "leave it out"}})
+    if (const std::string of_key = "[objective]: " + std::string(key) + ": ";
+        error.message().starts_with(of_key))
+      return {error.code(), option + (": " + error.message().substr(of_key.size())),
+              hint.value_or(error.hint())};
+  return error;
+}
+
 void require_samples(const std::string& source, const recipe::Recipe& recipe) {
   if (!objective::makes_samples(recipe.objective))
     throw Error(Code::kUsage,
@@ -125,7 +140,11 @@ class Sampling {
     const objective::Options asked = chosen(options, training_.recipe.objective);
     require_pictured();
     const std::int64_t of_run = source_.recipe.run.seed, seed = options.seed.value_or(of_run);
-    sample_by(training_, asked, seed);
+    try {
+      sample_by(training_, asked, seed);
+    } catch (const Error& error) {
+      throw as_asked(error);
+    }
     const Manner manner = manner_of(asked), of_recipe = manner_of(training_.recipe.objective);
     of_recipe_ = {{"sampler", of_recipe.sampler},
                   {"guidance", of_recipe.guidance},

@@ -91,6 +91,23 @@ class DryRun(Cli):
         self.assertGreater(size["flops_per_step"], 0)
         self.assertIn("# recipe id", self.ok("train", "tiny.toml", "--dry-run"))
 
+    def test_says_how_much_making_samples_costs(self):
+        words = [word for setting in ("run.steps=20", "samples.count=3", "samples.every=10", "monitor.every=5", "monitor.samples=4",
+                                      "objective.timesteps=7", "objective.sampler=ancestral") for word in ("--set", setting)]
+        said = json.loads(self.ok("train", "tiny.toml", "--dry-run", "--json", *words))
+        self.assertEqual(said["samples_made"], 2 * 3 + 4 * 4)  # of pictures and checks
+        self.assertEqual(said["passes_per_sample"], 7)
+        self.assertAlmostEqual(said["flops_per_sample"], 7 * said["flops_per_step"] / 3 / 2)  # of forward and backward passes, of two
+        for guidance, passes in (("1.0", 12), ("2.0", 24)):  # golden/class-ddpm has 12 timesteps
+            said = json.loads(self.ok("train", os.path.join(SOURCE, "recipes/golden/class-ddpm.toml"), "--dry-run", "--json",
+                                      "--set", f"objective.guidance={guidance}"))
+            self.assertEqual(said["passes_per_sample"], passes)
+        long = [*words, "--set", "monitor.every=1", "--set", "monitor.samples=256", "--set", "run.steps=2000"]
+        self.assertRegex(self.ok("train", "tiny.toml", "--dry-run", *long),
+                         r"\n#             and at least .* for 512600 samples of pictures, evaluations and monitors, "
+                         r"of 7 passes of a network each\n")
+        self.assertNotIn("passes of a network", self.ok("train", "tiny.toml", "--dry-run"))
+
     def test_says_what_the_run_draws_and_leaves(self):
         def course(**settings):
             words = [word for key, value in settings.items() for word in ("--set", f"{key.replace('__', '.')}={value}")]

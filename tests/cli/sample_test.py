@@ -187,7 +187,8 @@ class Sample(Sampling):
         self.assertIn("--columns", self.refused(2, "sample", "run", "--out", "a.npz", "--columns", "8"))
         self.assertIn("--columns", self.refused(2, "sample", "run", "--out", "a/", "--columns", "8"))
         self.assertIn("too large", self.refused(2, "sample", "run", "--count", "1048576", "--columns", "1"))
-        self.assertIn("11 of 10", self.refused(2, "sample", "run", "--sampler-steps", "11"))
+        self.assertIn("--sampler-steps: 11 of 10 timesteps", self.refused(2, "sample", "run", "--sampler-steps", "11"))
+        self.assertIn("--guidance: the data have no classes (leave it out)", self.refused(2, "sample", "run", "--guidance", "2"))
         self.assertIn("every timestep",
                       self.refused(2, "sample", "run", "--sampler", "ancestral", "--sampler-steps", "5"))
         self.ok("train", TOY, "--run", "toy", "--set", "run.steps=1", "--quiet")

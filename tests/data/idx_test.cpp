@@ -62,7 +62,7 @@ TEST(Idx, WhatIsNotAFileOfImagesIsNamed) {
   expect_mentions(error_line(Code::kData, [&] { read_idx(*missing); }), (*missing).string());
   std::filesystem::create_directory(*folder);
   expect_mentions(error_line(Code::kData, [&] { read_idx(*folder); }), "not a regular file");
-  expect_mentions(refusal(""), "truncated");
+  expect_mentions(refusal(""), "the file is empty");
   expect_mentions(refusal("PNG and more"), "magic");
   expect_mentions(refusal("\x93NUMPY and more"), "a NumPy array: `lockstep pack` makes a data set");
   expect_mentions(refusal("PK\x03\x04 and more"), "reads one of NumPy");

@@ -177,7 +177,8 @@ TEST_F(LabelFiles, ThatAreNoLabelsAreNamed) {
     const std::string line = refused(bytes);
     EXPECT_NE(line.find(what), std::string::npos) << line;
   };
-  mentions("", "truncated");
+  mentions("", "the file is empty");
+  mentions("\x93NUMPY and more", "a NumPy array (expected labels in IDX format");
   mentions("PNG and more", "magic");
   mentions(idx_text(kShape, some_pixels(kShape)), "images, not labels");
   mentions(idx_header({5, 1}) + kLabels, "2 dimensions");

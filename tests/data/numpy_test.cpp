@@ -66,6 +66,7 @@ TEST(Numpy, HeadersThatAreNoneAreRefused) {
         "{'descr': '|u1', 'fortran_order': None, 'shape': (3, 4, 5)}",
         "{'descr': '|u3', 'fortran_order': False, 'shape': (3, 4, 5)}",
         "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 4, 5), 'more': 'x'}",
+        "{'descr': '|u1', 'shape': (3, 4, 5), 'descr': '|u1'}",
         "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 4, 6)}",
         "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 4, 4)}",
         "{'descr': '|u1', 'fortran_order': False, 'shape': (4294967296, 4294967296, 4294967296)}"})

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <sys/resource.h>
+#include <zlib.h>
 
 #include <cstdio>
 
@@ -279,6 +280,18 @@ TEST(Png, ALengthBeyondTheFileTakesNoMemory) {
   const std::string line = error_line(Code::kData, [&] { read_png(lie, "c"); });
   ASSERT_EQ(setrlimit(RLIMIT_AS, &old), 0);
   EXPECT_NE(line.find("truncated"), std::string::npos) << line;
+}
+
+// Its rows would be 12 GiB, and the file is as long as such a picture of zeros may be.
+TEST(Png, APictureBeyondTheLimitTakesNoMemory) {
+  Bytes huge = write_png({1, 1, 3, {0, 0, 0}}, {});
+  for (const std::size_t at : {18, 19, 22, 23}) huge[at] = std::byte{0xff};  // width and height
+  const auto crc =
+      static_cast<std::uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(huge.data() + 12), 17));
+  for (std::size_t i = 0; i < 4; ++i) huge[29 + i] = static_cast<std::byte>(crc >> (24 - 8 * i));
+  huge.resize(std::size_t{13} << 20);
+  const std::string line = error_line(Code::kData, [&] { read_png(huge, "c"); });
+  EXPECT_NE(line.find("c: PNG: 1 GiB of samples or more"), std::string::npos) << line;
 }
 
 TEST(Grid, ImagesStandInRowsWithTwoPixelsBetween) {

@@ -310,6 +310,7 @@ TEST(Shards, TheIndexIsReadInOneForm) {
   EXPECT_NE(refused("300 16 17 3", "99999999999 65535 65535 3").find("GiB"), std::string::npos);
   refused("65536\n", "65537\n");
   EXPECT_NE(refused("244800 65536\n", "244800 0\n").find("shards of 0 bytes"), std::string::npos);
+  refused("244800 65536\n", "244800 18446744073709486080\n");  // as if there were no shard
   refused("244800", "244801");
   refused("classes 43", "classes 18446744073709551615");
   refused("classes 43", "classes 42");

@@ -130,6 +130,32 @@ TEST(Warnings, OfARunThatBeginsAnewCountItsOwnUpdatesOnly) {
                                             "100 on: horizon is 100, and run.steps is 101"));
 }
 
+TEST(Warnings, NameWhatIsNeverDoneWithinTheRun) {
+  const auto of = [](const std::string& steps, const std::string& more) {
+    return warnings(parse("[run]\nsteps = " + steps + "\n" + more, "a"));
+  };
+  const std::string evaluation =
+      "[evaluation]\nevery = 200\nfeatures = 'judge'\n[monitor]\nevery = 201\n";
+  EXPECT_THAT(of("199", evaluation),
+              ElementsAre("[evaluation]: every is 200, and run.steps is 199: nothing is evaluated",
+                          "[monitor]: every is 201, and run.steps is 199: nobody looks at "
+                          "distances and accuracies"));
+  EXPECT_THAT(of("200", evaluation), ElementsAre(HasSubstr("[monitor]: every is 201")));
+  EXPECT_THAT(of("201", evaluation), IsEmpty());
+  EXPECT_THAT(of("10", evaluation), IsEmpty());  // a trial
+  EXPECT_THAT(of("200", "validate_every = 300\n[data]\nholdout = 100\n"),
+              ElementsAre(HasSubstr("[run]: validate_every is 300")));
+  EXPECT_THAT(of("200", "[monitor]\nlayers_every = 300\n"),
+              ElementsAre(HasSubstr("[monitor]: layers_every is 300")));
+  EXPECT_THAT(of("200", "[monitor]\nspike_window = 300\n"), IsEmpty());  // nobody asked
+  for (const std::string spike : {"warn_spike", "stop_spike"}) {
+    EXPECT_THAT(of("200", "[monitor]\nspike_window = 200\n" + spike + " = 20.0\n"),
+                ElementsAre(HasSubstr("[monitor]: spike_window is 200, and run.steps is 200: no "
+                                      "step is judged")));
+    EXPECT_THAT(of("201", "[monitor]\nspike_window = 200\n" + spike + " = 20.0\n"), IsEmpty());
+  }
+}
+
 TEST(Warnings, AreOfEachNetwork) {
   const std::string optimizer = ".optimizer]\nschedule = 'cosine'\nhorizon = 10\n";
   EXPECT_EQ(warnings(parse("[objective]\nkind = 'gan'\n[generator" + optimizer + "[discriminator" +

@@ -1,6 +1,7 @@
 #include "course.h"
 
 #include <numeric>
+#include <utility>
 
 #include "lockstep/ops/memory.h"
 #include "lockstep/train/training.h"
@@ -12,6 +13,10 @@ namespace {
 std::int64_t product(std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   return __builtin_mul_overflow(a, b, &result) ? INT64_MAX : result;
+}
+std::int64_t sum(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  return __builtin_add_overflow(a, b, &result) ? INT64_MAX : result;
 }
 
 // At multiples of `every` and at the end.
@@ -40,13 +45,19 @@ Course course_of(const recipe::Recipe& recipe, std::int64_t data) {
   course.saved = times(recipe.checkpoint.every, steps);
   if (recipe.evaluation.every > 0) course.evaluations = steps / recipe.evaluation.every;
   course.kept = kept_of(course.saved, recipe.checkpoint);
+  if (!objective::makes_samples(recipe.objective)) return course;
+  const std::int64_t checks = recipe.monitor.every > 0 ? steps / recipe.monitor.every : 0;
+  for (const auto& [times, each] : {std::pair(course.grids, recipe.samples.count),
+                                    {course.evaluations, recipe.evaluation.samples},
+                                    {checks, recipe.monitor.samples}})
+    course.made = sum(course.made, product(times, each));
   return course;
 }
 
 Size size_of(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape) {
   const ops::Allocations uncomputed;  // the model may be too large for this machine
   const train::Training training = train::make_training(recipe, sample_shape, {.world = 1});
-  Size size{.parameters = 0, .state_bytes = training.state.bytes(), .step_flops = 0};
+  Size size{.state_bytes = training.state.bytes()};
   for (const train::Trained& one : training.trained) {
     for (const at::Tensor& parameter : one.parameters) size.parameters += parameter.numel();
     double steps = 1;
@@ -56,6 +67,9 @@ Size size_of(const recipe::Recipe& recipe, const std::vector<std::int64_t>& samp
     size.step_flops +=
         3 * one.network->forward_flops() * static_cast<double>(training.plan.batch()) / steps;
   }
+  size.passes_per_sample = training.objective->passes_per_sample();
+  size.sample_flops = training.trained.front().network->forward_flops() *
+                      static_cast<double>(size.passes_per_sample);
   return size;
 }
 

@@ -24,9 +24,9 @@ namespace {
 
 constexpr double kLeastTold = 0.002;  // seconds of a step
 
-// Seconds of so many operations at the pace of a large matrix product, on one thread of this
-// machine: a step is no faster.
-double least_seconds(double flops) {
+// Seconds of an operation at the pace of a large matrix product, on one thread of this machine:
+// nothing is faster.
+double seconds_of_flop() {
   constexpr std::int64_t kSide = 384;
   numerics::Cpu cpu(1);
   const std::vector<float> a(kSide * kSide, 1.0F);
@@ -38,7 +38,22 @@ double least_seconds(double flops) {
              {c.data(), kSide});
     best = std::min(best, monotonic_seconds() - begin);
   }
-  return flops / (2.0 * kSide * kSide * kSide / best);
+  return best / (2.0 * kSide * kSide * kSide);
+}
+
+void print_time(const recipe::Recipe& recipe, const Size& size, const Course& course) {
+  const double flop = seconds_of_flop(), step = flop * size.step_flops;
+  if (step < kLeastTold)
+    print_line("# time        a few milliseconds a step, mostly overhead");
+  else
+    print_line("# time        at least ", fixed(step, 3), " s a step and ",
+               human_seconds(step * static_cast<double>(recipe.run.steps)),
+               " in all on one thread here, usually two to three times that");
+  const double made = flop * size.sample_flops * static_cast<double>(course.made);
+  if (made >= 1)
+    print_line("#             and at least ", human_seconds(made), " for ",
+               counted(course.made, "sample"), " of pictures, evaluations and monitors, of ",
+               counted(size.passes_per_sample, "pass", "passes"), " of a network each");
 }
 
 // A step's memory for a number of lanes at once.
@@ -112,6 +127,9 @@ void dry_run(const recipe::Recipe& recipe, const std::filesystem::path& folder,
                 {"checkpoints_kept", course.kept},
                 {"checkpoint_bytes", bytes_of(course.kept, size)},
                 {"evaluations", course.evaluations},
+                {"samples_made", course.made},
+                {"passes_per_sample", size.passes_per_sample},
+                {"flops_per_sample", size.sample_flops},
                 {"classifier_bytes", classifier_bytes},
                 {"memory", json_of(choices)},
                 {"warnings", warnings}});
@@ -127,18 +145,7 @@ void dry_run(const recipe::Recipe& recipe, const std::filesystem::path& folder,
   print_line("# training    ", counted(recipe.run.steps, "step"), ", ",
              counted(course.samples, "sample"), ", ", fixed(course.epochs, 2), " epochs of ",
              drawn);
-  if (ops::tensors_device().is_cpu()) {
-    const double least = least_seconds(size.step_flops);
-    if (least < kLeastTold)
-      print_line("# time        a few milliseconds a step, mostly overhead");
-    else
-      print_line("# time        at least ", fixed(least, 3), " s a step and ",
-                 human_seconds(least * static_cast<double>(recipe.run.steps)),
-                 " in all on one thread here, usually two to three times that",
-                 course.grids + course.evaluations + recipe.monitor.every > 0
-                     ? "; samples, monitors and evaluations come on top"
-                     : "");
-  }
+  if (ops::tensors_device().is_cpu()) print_time(recipe, size, course);
   if (course.grids > 0)
     print_line("# pictures    ", counted(course.grids, "grid"), " of ",
                counted(recipe.samples.count, "sample"));

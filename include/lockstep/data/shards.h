@@ -58,7 +58,7 @@ struct ShardedStream {
   std::vector<hash::Digest> nodes;  // one a group
 
   std::uint64_t slices() const { return hash::block_count(length); }
-  std::uint64_t shards() const { return (length + shard_bytes - 1) / shard_bytes; }
+  std::uint64_t shards() const { return length / shard_bytes + (length % shard_bytes != 0); }
   std::string shard_name(std::uint64_t shard) const;
   std::uint64_t shard_length(std::uint64_t shard) const;
   std::string tree_name() const { return name + ".tree"; }

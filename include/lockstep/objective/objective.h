@@ -84,6 +84,8 @@ class Objective {
   Tensor sample(const SampleRange& range) const {
     return sample(range, [](double) {});
   }
+  // How often a network is called for a sample; 0: none are made.
+  virtual std::int64_t passes_per_sample() const = 0;
   // The loss of each held-out sample [N], without gradients, by random numbers of streams of their
   // own: sample i from position first + i, at every step the same. Labels are not dropped. Only
   // where the kind is a diffusion (diffusion() in options.h); else Error(kBug). Bits: parameters,

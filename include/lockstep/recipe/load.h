@@ -25,6 +25,9 @@ namespace lockstep::recipe {
 // recipe that is returned, and so in a run's recipe.toml, paths are absolute.
 Recipe load(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
 
+// What to do where there is no such run folder.
+std::string hint_for_no_run(const std::filesystem::path& folder);
+
 // The recipe of a run folder, every byte checked (parse_run_text in canonical.h). Error(kUsage) if
 // the folder is not a run.
 Recipe of_run(FileSystem& fs, const std::filesystem::path& folder);
