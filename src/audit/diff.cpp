@@ -15,6 +15,7 @@
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/environment.h"
+#include "lockstep/train/file_kind.h"
 #include "lockstep/train/open_run.h"
 #include "lockstep/train/run_folder.h"
 
@@ -60,7 +61,9 @@ class Diff {
   DiffResult run() {
     if (both([](const stdfs::path& p) { return stdfs::is_directory(p); }))
       runs();
-    else if (both_end(".h5"))
+    else if (both([](const stdfs::path& p) {
+               return p.extension() == ".h5" || train::kind_of(p) == train::FileKind::kCheckpoint;
+             }))
       checkpoints();
     else if (both_end(".png"))
       pictures();

@@ -72,6 +72,9 @@ void Findings::note_end(const Names& checkpoints, std::int64_t steps) {
   std::optional<Step> newest;
   for (const std::string& name : checkpoints)
     if (const auto step = checkpoint::step_of(name)) newest = std::max(newest, step);
+  if (!newest && result.steps > 0)
+    result.notes.push_back(
+        "there is no checkpoint: the ledger's digests are compared with no state");
   if (newest && newest->value < result.steps)
     result.notes.push_back("the newest checkpoint is of step " + std::to_string(newest->value) +
                            ", and the ledger ends with " + std::to_string(result.steps) +

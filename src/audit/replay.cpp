@@ -36,8 +36,10 @@ class Replay {
     session_.plan_memory(options.lanes_at_once, options.processes);
     result_.steps = session_.last().value;
     result_.chain = session_.ledger().chain().hex();
+    result_.cut = session_.cut();
     if (result_.steps == 0)
-      throw Error(Code::kUsage, options.folder.string() + ": the ledger has no step yet");
+      throw Error(Code::kUsage, options.folder.string() + ": the ledger has no step yet",
+                  session_.cut());
     result_.start = start_of_run(options.parent);
     windows_ = options.spots > 0 ? spot_windows(options, result_.steps)
                                  : std::vector<Window>{options.window};
@@ -86,10 +88,11 @@ class Replay {
       throw Error(Code::kUsage, "--from " + std::to_string(window.from.value) + " is after --to " +
                                     std::to_string(to.value));
     if (window.from.value < 1 || to < window.from || to > session_.last()) {
-      throw Error(Code::kUsage, "cannot replay steps " + std::to_string(window.from.value) +
-                                    " to " + std::to_string(to.value) +
-                                    ": the ledger has steps 1 to " +
-                                    std::to_string(session_.last().value));
+      throw Error(Code::kUsage,
+                  "cannot replay steps " + std::to_string(window.from.value) + " to " +
+                      std::to_string(to.value) + ": the ledger has steps 1 to " +
+                      std::to_string(session_.last().value),
+                  session_.cut());
     }
     return to;
   }
@@ -134,22 +137,26 @@ class Replay {
     FileSystem& fs = real_file_system();
     const std::vector<Step> steps = checkpoint::list(fs, session_.folder().checkpoints());
     const state::State& mine = session_.training().state;
-    const auto next = std::ranges::lower_bound(steps, mine.step);
-    if (next == steps.end()) return std::nullopt;
+    const auto found = std::ranges::lower_bound(steps, mine.step);
+    // Ranks may see other checkpoints while the run is trained: rank 0 chooses.
+    const std::int64_t chosen =
+        comm::gather(group_, std::vector{found == steps.end() ? -1 : found->value})[0][0];
+    if (chosen < 0) return std::nullopt;
+    const Step next(chosen);
     std::optional<checkpoint::Loaded> theirs;
     comm::in_own_time(group_, [&] {
       try {
         theirs =
-            checkpoint::load(fs, session_.folder().checkpoints() / checkpoint::file_name(*next));
+            checkpoint::load(fs, session_.folder().checkpoints() / checkpoint::file_name(next));
       } catch (const Error& error) {
         warn_of_no_place(error);
       }
     });
     if (on_any_rank(!theirs)) return std::nullopt;
-    if (mine.step < *next)
-      log::info("going on to step " + std::to_string(next->value) + ", where a checkpoint is");
+    if (mine.step < next)
+      log::info("going on to step " + std::to_string(next.value) + ", where a checkpoint is");
     try {
-      while (mine.step < *next) {
+      while (mine.step < next) {
         if (on_any_rank(train::stop_requested())) {
           log::warn("cannot tell which tensor differs: stopped by a signal");
           return std::nullopt;
@@ -163,7 +170,7 @@ class Replay {
     }
     const auto differences = state::compare(mine, theirs->state());
     if (differences.empty()) return std::nullopt;
-    return ReplayResult::Place{*next, static_cast<std::int64_t>(differences.size()),
+    return ReplayResult::Place{next, static_cast<std::int64_t>(differences.size()),
                                differences.front()};
   }
 

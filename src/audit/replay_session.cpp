@@ -1,5 +1,8 @@
 #include "audit/replay_session.h"
 
+#include <algorithm>
+
+#include "lockstep/comm/gather.h"
 #include "lockstep/comm/own_time.h"
 #include "lockstep/core/error.h"
 #include "lockstep/recipe/load.h"
@@ -13,6 +16,30 @@ ReplaySession::ReplaySession(std::filesystem::path folder, const std::optional<s
                              comm::Group& group)
     : folder_{std::move(folder)}, group_(group) {
   comm::in_own_time(group_, [&] { open(data); });
+  agree_on_ledger();
+}
+
+// A run that is trained meanwhile has more lines for the rank that reads later, and ranks with
+// copies of it may have others: all take the lines that all have.
+void ReplaySession::agree_on_ledger() {
+  const auto ends = comm::gather(group_, std::vector{last().value});
+  const auto shortest = std::ranges::min_element(ends), longest = std::ranges::max_element(ends);
+  const std::int64_t steps = shortest->front();
+  if (shortest->front() < longest->front())
+    cut_ = "rank " + std::to_string(shortest - ends.begin()) + " sees the ledger up to step " +
+           std::to_string(shortest->front()) + ", rank " + std::to_string(longest - ends.begin()) +
+           " up to " + std::to_string(longest->front());
+  ledger_.entries.resize(static_cast<std::size_t>(steps));
+  const std::string mine = ledger_.chain().hex();
+  const std::vector<std::string> all = comm::gather_texts(group_, mine);
+  const auto other =
+      std::ranges::find_if(all, [&](const std::string& one) { return one != all[0]; });
+  if (other == all.end()) return;
+  comm::await_all(group_);  // all find that
+  throw Error(Code::kUsage,
+              "up to step " + std::to_string(steps) + " rank " +
+                  std::to_string(other - all.begin()) + " has another ledger than rank 0",
+              "give all ranks the same run");
 }
 
 void ReplaySession::plan_memory(std::int64_t lanes_at_once, int processes) {
@@ -36,7 +63,21 @@ void ReplaySession::with_evaluation(const std::string& features) {
                       [&] { evaluation_.emplace(recipe_, *dataset_, folder_.root, features); });
 }
 
+// A rank may find that the newest checkpoint before the target was retired meanwhile, or that its
+// copy of the run has none: then all take an earlier one.
 Step ReplaySession::restore(Step target) {
+  for (;;) {
+    const Step mine = restore_own(target);
+    bool alike = true;
+    for (const auto& theirs : comm::gather(group_, std::vector{mine.value})) {
+      alike &= theirs.front() == mine.value;
+      target = std::min(target, Step(theirs.front()));
+    }
+    if (alike) return mine;  // on all ranks, or on none
+  }
+}
+
+Step ReplaySession::restore_own(Step target) {
   batches_.reset();
   training_.emplace(
       train::make_training(recipe_, dataset_->sample_shape(), {.world = group_.size()}));

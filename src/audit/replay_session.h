@@ -18,8 +18,9 @@ namespace lockstep::audit {
 class ReplaySession {
  public:
   // data: where the data set lies, if not where the recipe says. `group` must outlive this, and is
-  // a comm::Queue or of one rank. All ranks read the folder. Errors: kUsage (no run, or of other
-  // semantics), kCorrupt, kData (not the run's data set), kEnvironment.
+  // a comm::Queue or of one rank. All ranks read the folder, or copies of it, and take the steps that
+  // all have. Errors: kUsage (no run, of other semantics, or not the same on all ranks), kCorrupt,
+  // kData (not the run's data set), kEnvironment.
   ReplaySession(std::filesystem::path folder, const std::optional<std::string>& data,
                 comm::Group& group);
 
@@ -29,6 +30,8 @@ class ReplaySession {
 
   const ledger::Ledger& ledger() const { return ledger_; }
   Step last() const { return ledger_.last(); }
+  // Which rank has fewer lines of it than another, of which no rank takes the rest; else "".
+  const std::string& cut() const { return cut_; }
   const recipe::Recipe& recipe() const { return recipe_; }
   const train::RunFolder& folder() const { return folder_; }
   train::Training& training() { return *training_; }
@@ -41,7 +44,8 @@ class ReplaySession {
   // From the next restore on, lanes are computed only once.
   void without_witnesses() { recipe_.evidence.witness_rate = 0; }
 
-  // Restores the newest checkpoint at or before `target`, or step 0. Returns the step restored.
+  // Restores the newest checkpoint at or before `target` that all ranks have, or step 0. Returns the
+  // step restored.
   // Error(kCorrupt) if that checkpoint is damaged.
   Step restore(Step target);
   // Restores, and computes up to the step before `target`. Error(kUsage) if the ledger does not
@@ -58,6 +62,8 @@ class ReplaySession {
 
  private:
   void open(const std::optional<std::string>& data);
+  void agree_on_ledger();
+  Step restore_own(Step target);
 
   const train::RunFolder folder_;
   comm::Group& group_;
@@ -65,6 +71,7 @@ class ReplaySession {
   recipe::Recipe recipe_;
   std::unique_ptr<data::Dataset> dataset_;
   ledger::Ledger ledger_;
+  std::string cut_;
   std::optional<train::Training> training_;
   std::optional<train::Batches> batches_;
   std::optional<train::IntervalEvaluation> evaluation_;

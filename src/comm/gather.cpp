@@ -26,4 +26,11 @@ std::vector<std::string> gather_texts(Group& group, const std::string& mine) {
   return texts;
 }
 
+void await_all(Group& group) {
+  try {
+    group.barrier();
+  } catch (const Error&) {  // a rank has left already, so all had come
+  }
+}
+
 }  // namespace lockstep::comm

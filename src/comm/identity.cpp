@@ -1,5 +1,6 @@
 #include "lockstep/comm/identity.h"
 
+#include <algorithm>
 #include <array>
 
 #include "lockstep/core/error.h"
@@ -177,6 +178,9 @@ void find_master(const Variables& variables, Identity& identity) {
   const std::string port = pet ? "PET_MASTER_PORT" : "MASTER_PORT";
   std::int64_t fallback = kDefaultPort;
   if (const auto host = variables.text(address)) {
+    if (host->find_first_of("/[]") != host->npos || std::ranges::count(*host, ':') == 1)
+      throw Error(Code::kUsage, address + "=" + *host + " is no host",
+                  "give its name or address alone, without brackets; the port is " + port);
     identity.host = *host;
   } else if (identity.launcher == "srun") {
     for (const char* list : {"SLURM_STEP_NODELIST", "SLURM_NODELIST", "SLURM_JOB_NODELIST"})
@@ -232,6 +236,11 @@ Identity discover(const Environment& environment) {
     chosen.emplace();
     chosen->launcher = "none";
     chosen->sentence = "rank 0 of 1, started by no launcher";
+    // sbatch's script, and a shell in salloc: a launcher was near, and was not asked.
+    const std::string tasks = variables.text("SLURM_NTASKS").value_or("");
+    if (parse_int(tasks).value_or(1) > 1)
+      chosen->note =
+          "SLURM_NTASKS is " + tasks + ", but srun did not start this process: it works alone";
   }
   if (chosen->world > 1) find_master(variables, *chosen);
   return *chosen;

@@ -125,9 +125,7 @@ Journal::Journal(const Group& group, std::unique_ptr<File> file)
     : rank_(group.rank().value),
       world_(group.size()),
       opened_(monotonic_seconds()),
-      file_(std::move(file)) {
-  end_line(*file_);
-}
+      file_(std::move(file)) {}
 
 Journal::Entry Journal::begin(const std::string& operation, std::span<const ByteView> to,
                               std::span<const MutableByteView> from, Memory memory) {
@@ -171,7 +169,7 @@ std::unique_ptr<Group> journaled(std::unique_ptr<Group> group,
   FileSystem& fs = real_file_system();
   make_folders(fs, folder);
   const std::string name = "rank-" + std::to_string(group->rank().value) + ".jsonl";
-  return std::make_unique<JournaledGroup>(std::move(group), fs.open_append(folder / name));
+  return std::make_unique<JournaledGroup>(std::move(group), open_lines(fs, folder / name));
 }
 
 }  // namespace lockstep::comm

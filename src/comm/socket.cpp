@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -22,6 +21,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
+#include "network_interface.h"
 #include "port_owner.h"
 #include "resolve.h"
 
@@ -35,32 +35,6 @@ constexpr double kSaysAfter = 3;    // seconds of trying in vain, then a line in
 
 bool over(const Wait& wait) {
   return monotonic_seconds() >= wait.until || (wait.stopped && wait.stopped());
-}
-
-std::vector<Address> addresses_of(const std::string& interface, int port) {
-  ifaddrs* list = nullptr;
-  std::vector<Address> found;
-  std::string names;
-  if (getifaddrs(&list) == 0) {
-    const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);
-    for (const ifaddrs* entry = list; entry; entry = entry->ifa_next) {
-      if (!entry->ifa_addr || entry->ifa_addr->sa_family != AF_INET) continue;
-      names += std::string(names.empty() ? "" : ", ") + entry->ifa_name;
-      if (interface != entry->ifa_name) continue;
-      sockaddr_in v4;
-      std::memcpy(&v4, entry->ifa_addr, sizeof v4);
-      v4.sin_port = htons(static_cast<std::uint16_t>(port));
-      Address& address = found.emplace_back();
-      std::memcpy(&address.storage, &v4, sizeof v4);
-      address.length = sizeof v4;
-    }
-  }
-  if (found.empty())
-    throw Error(Code::kNetwork,
-                "this host (" + own_host_name() + ") has no network interface " + interface +
-                    " with an IPv4 address",
-                "it has " + names);
-  return found;
 }
 
 std::string numeric(const sockaddr_storage& storage, socklen_t length, bool with_port) {
@@ -223,7 +197,7 @@ Socket listen_at(const std::string& host, int port, const std::string& interface
   if (interface.empty())
     name = resolve(host, port, monotonic_seconds() + kNameWithin);
   else
-    name.addresses = addresses_of(interface, port);
+    name.addresses = addresses_of(interface, host, port);
   if (name.addresses.empty())
     throw Error(Code::kNetwork,
                 "cannot listen on " + where + ": the name is not resolved: " + name.problem,

@@ -22,7 +22,8 @@ namespace stdfs = std::filesystem;
 // A name that nobody chooses for a file of his own: what bears it is removed.
 constexpr std::string_view kTemporary = ".lockstep.tmp";
 constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;  // of a picture, the largest file
-constexpr std::uint64_t kMostText = std::uint64_t{64} << 20;    // that is read whole, and of a text
+constexpr std::uint64_t kLinesPiece = 4096;  // of a file's end, where a line is sought
+constexpr std::uint64_t kMostText = std::uint64_t{64} << 20;  // that is read whole, and of a text
 
 bool is_link(const stdfs::path& path) {
   struct stat there {};
@@ -41,6 +42,7 @@ bool is_link(const stdfs::path& path) {
     hint = verb == "open" || verb == "list" || verb == "inspect"
                ? "you need permission to read it (`ls -l` shows who has it)"
                : "choose a folder you may write to";
+  if (error == ENOTDIR && verb == "list") hint = "it is no folder: move it away";
   if (error == EMFILE || error == ENFILE) hint = "raise the limit on open files (ulimit -n)";
   if (error == EEXIST) hint = "is another process writing there? if not, move it away";
   throw Error(
@@ -138,8 +140,13 @@ class RealFile final : public File {
   }
 
   void sync() override {
-    if (::fsync(fd_) != 0)
-      fail("sync", path_, errno);  // never retried: the kernel may have dropped the pages
+    // Behind an error never again: the kernel may have dropped the pages. A signal is none.
+    if (retry([&] { return ::fsync(fd_); }) != 0) fail("sync", path_, errno);
+  }
+
+  void truncate(std::uint64_t size) override {
+    if (retry([&] { return ::ftruncate(fd_, static_cast<off_t>(size)); }) != 0)
+      fail("cut", path_, errno);
   }
 
   bool is_at(const stdfs::path& path) override { return lockstep::is_at(fd_, path); }
@@ -212,7 +219,7 @@ class RealFileSystem final : public FileSystem {
   void sync_directory(const stdfs::path& path) override {
     const int fd = retry([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
     if (fd < 0) fail("open", path, errno);
-    const int result = ::fsync(fd);
+    const int result = retry([&] { return ::fsync(fd); });
     const int error = errno;
     ::close(fd);
     if (result != 0) fail("sync", path, error);
@@ -308,10 +315,19 @@ void discard(FileSystem& fs, const stdfs::path& path) noexcept {
   }
 }
 
-void end_line(File& file) {
-  std::byte last{'\n'};
-  if (const std::uint64_t size = file.size(); size > 0) file.read_at(size - 1, {&last, 1});
-  if (last != std::byte{'\n'}) file.append(as_bytes("\n"));
+std::unique_ptr<File> open_lines(FileSystem& fs, const stdfs::path& path) {
+  std::unique_ptr<File> file = fs.open_append(path);
+  const std::uint64_t size = file->size();
+  std::uint64_t whole = size;  // behind the last line end
+  for (Bytes piece; whole > 0;) {
+    piece.resize(std::min<std::uint64_t>(whole, kLinesPiece));
+    file->read_at(whole - piece.size(), piece);
+    const auto end = std::ranges::find(piece.rbegin(), piece.rend(), std::byte{'\n'});
+    whole -= static_cast<std::uint64_t>(end - piece.rbegin());
+    if (end != piece.rend()) break;
+  }
+  if (whole < size) file->truncate(whole);
+  return file;
 }
 
 void publish(FileSystem& fs, const stdfs::path& path, ByteView bytes) {

@@ -5,13 +5,19 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
+#include <utility>
 
 #include "core/terminal.h"
+#include "lockstep/core/bytes.h"
+#include "lockstep/core/error.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/printable.h"
 
 namespace lockstep::log {
 namespace {
+
+constexpr std::size_t kMostEarly = 65536;  // bytes
 
 // Through the seam: spdlog's own would follow a link planted at the log's name. Always in the
 // logger's list, which other threads read at any time; the file comes and goes behind the lock.
@@ -20,18 +26,29 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
   void put(std::unique_ptr<File> file) {
     const std::lock_guard lock(mutex_);
     file_ = std::move(file);
+    if (!file_) return;
+    opened_ = true;
+    const std::string early = std::exchange(early_, {});
+    try {
+      if (!early.empty()) file_->append(as_bytes(early));
+    } catch (const Error&) {  // as of any line (Sinks): a full disk has other failures
+    }
   }
 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    if (!file_) return;
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
-    file_->append(std::as_bytes(std::span(line.data(), line.size())));
+    if (file_)
+      file_->append(std::as_bytes(std::span(line.data(), line.size())));
+    else if (!opened_ && early_.size() + line.size() <= kMostEarly)
+      early_.append(line.data(), line.size());
   }
   void flush_() override {}
 
   std::unique_ptr<File> file_;
+  bool opened_ = false;
+  std::string early_;  // lines from before there was a file
 };
 
 // The terminal shows the bare line, the file adds the time.

@@ -85,7 +85,9 @@ Ledger parse(std::string_view text, const std::string& name, TornTail torn) {
   }
   ++number;
   if (whole < text.size() && torn == TornTail::kRefuse) {
-    throw Error(Code::kCorrupt, where() + ": the line is cut off (no line end)", kHint);
+    throw Error(Code::kCorrupt, where() + ": the line is cut off (no line end)",
+                "a write was cut short, as by a full disk: the command that trained this run drops "
+                "the line and goes on");
   }
   if (number == 1) throw Error(Code::kCorrupt, name + ":1: the ledger has no first line", kHint);
   return ledger;
@@ -169,11 +171,22 @@ std::optional<Difference> Writer::record(Entry entry) {
   if (!file_) renew();
   existing_.entries = {};
   const std::string line = format_entry(entry, chain_);
-  file_->append(as_bytes(line));
+  try {
+    file_->append(as_bytes(line));
+  } catch (
+      const Error&) {  // such as a full disk: no half line stays that others would take for damage
+    cut_half_line();
+    throw;
+  }
   size_ += line.size();
   last_ = entry.step;
   chain_ = entry.chain;
   return std::nullopt;
+}
+
+void Writer::cut_half_line() noexcept try {
+  if (file_->is_at(path_)) file_->truncate(size_);
+} catch (const Error&) {  // then it is dropped when the run goes on
 }
 
 void Writer::sync() {

@@ -178,11 +178,23 @@ class Gatherer {
       note("replays.jsonl: lines that cannot be read: " + std::to_string(unreadable));
   }
 
+  // What each attempt says again, as of its recipe, stands there once.
   void warnings(const std::string& text) {
+    std::vector<std::pair<std::string_view, std::int64_t>> found;  // the first, how many
+    const auto said = [](std::string_view line) { return line.substr(line.find(" warning: ")); };
     for (const std::string_view line : lines_of(text)) {
       const std::size_t at = line.find(" warning: ");
-      if (at != line.npos && at < 40) facts_.warnings.emplace_back(line);
+      if (at == line.npos || at >= 40) continue;
+      const auto before = std::ranges::find_if(
+          found, [&](const auto& one) { return said(one.first) == said(line); });
+      if (before == found.end())
+        found.emplace_back(line, 1);
+      else
+        ++before->second;
     }
+    for (const auto& [line, times] : found)
+      facts_.warnings.push_back(std::string(line) +
+                                (times > 1 ? " (" + std::to_string(times) + " times)" : ""));
   }
 
   FileSystem& fs_;

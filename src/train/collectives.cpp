@@ -13,11 +13,4 @@ std::vector<std::int64_t> sums(comm::Group& group, const std::vector<std::int64_
   return result;
 }
 
-void await_all(comm::Group& group) {
-  try {
-    group.barrier();
-  } catch (const Error&) {  // a rank has left already, so all had come
-  }
-}
-
 }  // namespace lockstep::train

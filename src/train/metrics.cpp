@@ -102,12 +102,11 @@ void tell_measured(const ledger::Entry& entry) {
 
 Metrics::Metrics(FileSystem& fs, const RunFolder& folder, const Attempt& attempt, bool tensorboard,
                  Pace* pace)
-    : file_(fs.open_append(folder.metrics())),
+    : file_(open_lines(fs, folder.metrics())),
       attempt_(attempt),
       pace_(pace),
       done_(attempt.first),
       last_step_(attempt.began) {
-  end_line(*file_);
   rate_.note(attempt.began, attempt.first.value);
   last_ranks_ = attempt.began;
   if (!tensorboard) return;

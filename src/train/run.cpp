@@ -1,8 +1,10 @@
 #include "lockstep/train/run.h"
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 
+#include "lockstep/checkpoint/store.h"
 #include "lockstep/comm/gather.h"
 #include "lockstep/comm/own_time.h"
 #include "lockstep/comm/queue.h"
@@ -10,6 +12,8 @@
 #include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/fingerprint/settings.h"
 #include "lockstep/ops/memory.h"
+#include "lockstep/recipe/canonical.h"
+#include "lockstep/recipe/load.h"
 #include "lockstep/train/batches.h"
 #include "lockstep/train/interval.h"
 #include "lockstep/train/memory.h"
@@ -47,6 +51,38 @@ Error current_error() {
   } catch (const std::exception& error) {
     return {Code::kBug, error.what()};
   }
+}
+
+// The newest step of which this rank sees a checkpoint of this run; -1: none.
+std::int64_t newest_here(const RunOptions& options) {
+  try {
+    FileSystem& fs = real_file_system();
+    const RunFolder folder{options.folder};
+    if (!fs.exists(folder.recipe()) ||
+        recipe::id(recipe::of_run(fs, folder.root)) != recipe::id(options.recipe))
+      return -1;
+    const std::vector<Step> steps = checkpoint::list(fs, folder.checkpoints());
+    return steps.empty() ? -1 : steps.back().value;
+  } catch (const Error&) {  // whatever it is, it is not what this run goes on with
+    return -1;
+  }
+}
+
+// Rank 0 goes on from what its folder has. Where folders are not shared and ranks have moved,
+// another rank may have a later state, and nobody would see what is lost. Collective: yes.
+std::optional<std::string> further_elsewhere(const RunOptions& options, const Training& training,
+                                             comm::Group& group) {
+  if (group.size() == 1) return std::nullopt;
+  std::int64_t mine = -1;
+  comm::in_own_time(group, [&] { mine = newest_here(options); });
+  const auto all = comm::gather(group, std::vector{mine});
+  const auto most = std::ranges::max_element(all);
+  const std::int64_t own = all[0][0];  // rank 0's newest, which may be damaged and passed over
+  if (most->front() <= std::max(own, training.state.step.value)) return std::nullopt;
+  return "rank " + std::to_string(most - all.begin()) + " sees a checkpoint of step " +
+         std::to_string(most->front()) + " of this run, and rank 0 goes on from step " +
+         std::to_string(training.state.step.value) +
+         ": if they share no folder, start rank 0 where the run was";
 }
 
 // What a run has before its first step. Collective: yes.
@@ -91,6 +127,8 @@ Prepared::Prepared(const RunOptions& options, comm::Group& group) {
   });
   broadcast_state(group, writer ? writer->restored() : nullptr, *training);
   if (writer) writer->forget_restored();
+  if (const auto further = further_elsewhere(options, *training, group); further && writer)
+    log::warn(*further);
   const auto fingerprints = comm::gather_texts(group, fingerprint::to_json(mine));
   comm::in_own_time(group, [&] {
     if (writer) writer->environments(fingerprints);
@@ -129,10 +167,6 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
       result.preempted = done ? wishes.left : wishes.stop;
       if (result.preempted && writer) log::info("stopped by a signal: saving, then ending");
       if (result.preempted || done) break;
-      // A signal ends an evaluation, and nothing of its step is kept then.
-      if (evaluate && saved != training.state.step &&
-          due(training.state.step + 1, options.recipe.evaluation.every))
-        save(checkpoint::Reason::kInterim);
       const Look look = watch.look_at(training.state.step + 1);
       const StepRecord record = pace.timed(
           [&] { return step(training, group, std::ref(batches), held_out, evaluate, look); });
@@ -142,7 +176,12 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
         stopped = stopped_by(report, saved);
         break;
       }
+      // Here, and not between agree and a step: a rank that saves for long keeps busy while the
+      // others wait in agree.
       if (checkpoint_due(options.recipe, training.state.step)) save(checkpoint::Reason::kDue);
+      // A signal ends an evaluation, and nothing of its step is kept then.
+      else if (evaluate && due(training.state.step + 1, options.recipe.evaluation.every))
+        save(checkpoint::Reason::kInterim);
     }
     // If a monitor stopped the run, it goes on from before, with another recipe.
     if (!stopped && saved != training.state.step) save(checkpoint::Reason::kInterim);
@@ -180,7 +219,7 @@ RunResult run(const RunOptions& options, comm::Group& group) {
   }
   // Every rank finds this by itself: nobody needs to be told.
   if (stopped) {
-    await_all(group);
+    comm::await_all(group);
     throw *stopped;
   }
   if (group.rank() == Rank(0)) log::close_file();

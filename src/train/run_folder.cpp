@@ -24,10 +24,10 @@ stdfs::path RunFolder::sample_arrays(Step step) const {
 void require_run(FileSystem& fs, const RunFolder& folder) {
   if (fs.exists(folder.ledger()) || fs.exists(folder.recipe())) return;
   const std::string root = folder.root.string();
+  if (!fs.exists(folder.root))
+    throw Error(Code::kUsage, "there is no " + root, recipe::hint_for_no_run(folder.root));
   throw Error(Code::kUsage,
-              fs.exists(folder.root)
-                  ? root + " is not a run folder: it has neither recipe.toml nor ledger.jsonl"
-                  : "there is no " + root,
+              root + " is not a run folder: it has neither recipe.toml nor ledger.jsonl",
               "give the folder that `lockstep train` made");
 }
 

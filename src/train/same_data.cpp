@@ -59,7 +59,7 @@ void require_same_data(comm::Group& group, const data::Dataset& dataset) {
     const auto samples = comm::gather(group, hashes_of_samples(dataset));
     where = " in " + places(samples[rank], samples[0]) + where;
   }
-  await_all(group);
+  comm::await_all(group);
   throw Error(Code::kData, "the data set differs" + where, "give every rank the same");
 }
 

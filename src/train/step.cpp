@@ -162,7 +162,7 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
   try {
     for (const PhaseAt& phase : phases)
       measured.push_back(run_phase(training, round, phase, update, record));
-  } catch (const Error&) {
+  } catch (...) {
     update.require_unchanged_so_far();  // a changed state is the cause of what follows from it
     throw;
   }

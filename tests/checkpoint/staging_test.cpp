@@ -65,6 +65,7 @@ class FlippingDisk final : public FileSystem {
     }
     std::uint64_t size() override { return file->size(); }
     void sync() override { file->sync(); }
+    void truncate(std::uint64_t size) override { file->truncate(size); }
     bool is_at(const std::filesystem::path& path) override { return file->is_at(path); }
     std::unique_ptr<File> file;
     std::uint64_t left;

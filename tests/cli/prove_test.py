@@ -12,9 +12,6 @@ import zlib
 
 from support import PROGRAM, SOURCE, Cli, main
 
-sys.path.insert(0, os.path.join(SOURCE, "tests/support"))
-from ports import free_port  # noqa: E402
-
 GAN = os.path.join(SOURCE, "recipes/golden/toy-gan.toml")
 SMALL = ["--set", "generator.hidden=16", "--set", "discriminator.hidden=16", "--threads", "1", "--quiet"]
 # Several samples a lane: with one, LibTorch does not ask oneDNN.
@@ -63,12 +60,53 @@ class Replay(Prove):
         self.gan("run")
         report = self.report(0, "replay", "run", "--spot", "50", "--spot-steps", "3", "--seed", "1")
         self.assertEqual([(w["from"], w["to"]) for w in report["windows"]], [(1, 12)])
+        self.assertIn("12 of 12 steps (100.0 %) were recomputed and agree; drawn with --seed 1\n",
+                      self.ok("replay", "run", "--spot", "50", "--spot-steps", "3", "--seed", "1", "--quiet"))
 
     def test_any_number_of_ranks(self):
         self.gan("run", "--ranks", "3")
         for ranks in ("2", "5"):  # alone: the other tests
             self.assertIn("PASS", self.ok("replay", "run", "--ranks", ranks, "--quiet"))
         self.assertIn("give --seed", self.refused(2, "replay", "run", "--ranks", "2", "--spot", "1"))
+
+    def test_ranks_whose_copies_of_the_run_differ_take_what_all_have(self):
+        """As they may see them of a run that is trained meanwhile, which gets lines and loses checkpoints."""
+        self.gan("whole")
+        shutil.copytree(self.path("whole"), self.path("less"))
+        os.remove(self.path("less/checkpoints/step-00000010.h5"))
+        os.remove(self.path("less/checkpoints/step-00000012.h5"))
+        lines = self.read("whole/ledger.jsonl").splitlines(keepends=True)
+        self.write("less/ledger.jsonl", b"".join(lines[:-1]))  # 11 steps
+        for first, second in (("whole", "less"), ("less", "whole")):
+            for words, said in ((["--from", "11"], "PASS: steps 11 to 11 recomputed from step 5"),
+                                (["--spot", "3", "--seed", "1"], "of 11 steps")):
+                results = self.as_ranks(*([PROGRAM, "replay", run, *words, "--quiet"] for run in (first, second)))
+                for result in results:
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertIn(said, results[0].stdout)
+                less, whole = (0, 1) if first == "less" else (1, 0)
+                self.assertIn(f"note: rank {less} sees the ledger up to step 11, rank {whole} up to 12: what only some see is not "
+                              "replayed\n", results[0].stdout)
+            for result in self.as_ranks(*([PROGRAM, "replay", run, "--to", "12", "--quiet"] for run in (first, second))):
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertIn(f"the ledger has steps 1 to 11 (rank {less} sees", result.stderr)
+
+    def test_ranks_with_other_ledgers_are_told_so(self):
+        self.train("a", *NATIVE)
+        self.train("b", *NATIVE, **OTHER)
+        for result in self.as_ranks(*([PROGRAM, "replay", run, "--quiet"] for run in ("a", "b"))):
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn("up to step 2 rank 1 has another ledger than rank 0 (give all ranks the same run)", result.stderr)
+
+    def test_ranks_that_were_asked_for_other_things_are_told_so(self):
+        self.gan("run")
+        asked = ["replay", "run", "--quiet"]
+        for other, said in ((["train", "run", "--quiet"], "command: rank 0 on .* has 'replay', rank 1 on .* has 'train'"),
+                            ([*asked, "--to", "5"], "--to: rank 0 on .* has '0', rank 1 on .* has '5'"),
+                            ([*asked, "--spot", "1", "--seed", "2"], "--spot: rank 0 on .* has '0', rank 1 on .* has '1'")):
+            for result in self.as_ranks([PROGRAM, *asked], [PROGRAM, *other]):
+                self.assertEqual(result.returncode, 6, result.stderr)
+                self.assertRegex(result.stderr, "the ranks do not belong together: " + said)
 
     def test_ranks_are_named_in_their_errors(self):
         self.gan("run")
@@ -275,26 +313,10 @@ class Native(Prove):
         """Every rank but rank 0 gets another setting from this wrapper."""
         self.write("lockstep", f"#!/bin/sh\n[ \"$RANK\" = 0 ] || export ONEDNN_MAX_CPU_ISA=SSE41\nexec {PROGRAM} \"$@\"\n")
         os.chmod(self.path("lockstep"), 0o755)
-        secret = self.path("secret")
-        self.write("secret", b"s" * 64)
-        os.chmod(secret, 0o600)
-        results = self.run_ranks([self.path("lockstep"), "train", "tiny.toml", *NATIVE, "--run", "a", "--quiet"], secret)
+        results = self.as_ranks(*[[self.path("lockstep"), "train", "tiny.toml", *NATIVE, "--run", "a", "--quiet"]] * 2)
         for result in results:
             self.assertEqual(result.returncode, 6, result.stderr)
         self.assertIn("native.conv2d", results[0].stderr)
-
-    def run_ranks(self, command, secret):
-        port = free_port()
-        ranks = [subprocess.Popen(command, cwd=self.folder, text=True, stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank),
-                                       "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
-                                       "LOCKSTEP_SECRET_FILE": secret}) for rank in range(2)]
-        results = []
-        for rank in ranks:
-            out, err = rank.communicate(timeout=120)
-            results.append(subprocess.CompletedProcess(command, rank.returncode, out, err))
-        return results
 
 
 class Diff(Prove):
@@ -421,6 +443,12 @@ class Diff(Prove):
                      ("tiny.toml", "images")):
             self.refused(125, "diff", *pair)
 
+    def test_a_checkpoint_is_known_under_another_name(self):
+        self.gan("a")
+        for tail in ("", ".sha256"):
+            shutil.copy(self.path(f"a/checkpoints/step-00000010.h5{tail}"), self.path(f"kept{tail}"))
+        self.assertTrue(self.ok("diff", "kept", "a@10").endswith("same\n"))
+
 
 class Bisect(Prove):
     EACH = ["--set", "run.steps=2", *NATIVE]
@@ -511,7 +539,8 @@ class Bisect(Prove):
         self.train("a")
         self.train("b", "--set", "run.seed=2")
         self.refused(125, "bisect", "a", "b")
-        self.refused(125, "bisect", "a", "none")
+        self.assertIn("give a run's folder, or a file that `lockstep trace` made", self.refused(125, "bisect", "a", "none"))
+        self.assertIn("the runs are not to be compared step by step: recipe differs", self.refused(125, "bisect", "a", "b"))
         self.refused(125, "bisect", "a", "tiny.toml")
         self.refused(125, "bisect", "a", "a", "--step", "2", "--program-b", "/nonexistent")
         self.assertEqual(self.run_it("bisect", "a", "a", "--step", "9").returncode, 125)

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -324,6 +325,43 @@ class Ranks(Toy):
                                 check=False)
         self.assertIn("gone", self.one_line(3, result))
 
+    def test_one_whose_own_folder_is_further_than_rank_0s_is_told_of(self):
+        """They have moved, and share no folder."""
+        self.ok(*TRAIN, "--set", "run.steps=20", "--run", "there")
+        both = [[PROGRAM, *TRAIN, "--set", "run.steps=30", "--run", run] for run in ("here", "there")]
+        said = "rank 1 sees a checkpoint of step 20 of this run, and rank 0 goes on from step "
+        self.assertIn(said + "0: if they share no folder, start rank 0 where the run was", self.told(both, said))
+        shutil.rmtree(self.path("here"))
+        # A damaged file is passed over: nobody is further.
+        self.ok(*TRAIN, "--set", "run.steps=20", "--run", "here")
+        damaged = bytearray(self.read("here/checkpoints/step-00000020.h5"))
+        damaged[len(damaged) // 2] ^= 1
+        self.write("here/checkpoints/step-00000020.h5", bytes(damaged))
+        self.assertEqual(self.told([both[0], both[0]], "sees a checkpoint"), "")
+        shutil.rmtree(self.path("here"))
+        self.ok(*TRAIN, "--set", "run.steps=10", "--set", "run.seed=5", "--run", "there2")  # another run
+        self.assertEqual(self.told([both[0], [*both[1][:-1], "there2"]], said), "")
+        self.assertEqual(self.told([both[0], both[0]], said), "")
+
+    def told(self, commands, said):
+        results = self.as_ranks(*commands)
+        for result in results:
+            self.assertEqual(result.returncode, 0, result.stderr)
+        lines = [line for line in results[0].stderr.splitlines() if said in line]
+        self.assertIn("".join(lines), self.read("here/log.txt").decode())
+        return "".join(lines)
+
+    def test_an_interface_may_have_an_address_of_the_6th_version(self):
+        try:
+            socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+        except OSError:
+            self.skipTest("NOT PROVED: interfaces with an IPv6 address: this machine has none")
+        among = {"WORLD_SIZE": "2", "MASTER_ADDR": "::1", "MASTER_PORT": str(free_port()), "LOCKSTEP_INTERFACE": "lo",
+                 "LOCKSTEP_SECRET_FILE": self.secret(), "LOCKSTEP_DEADLINE": "30"}
+        for process in [self.start(*TRAIN, "--run", "run", RANK=str(rank), **among) for rank in range(2)]:
+            _, err = process.communicate(timeout=200)
+            self.assertEqual(process.returncode, 0, err)
+
     def test_mistakes_are_one_line(self):
         self.assertIn("WORLD_SIZE", self.refused(2, *TRAIN, RANK="0"))
         self.assertIn("LOCKSTEP_SECRET_FILE", self.refused(2, *TRAIN, RANK="0", WORLD_SIZE="2",
@@ -333,6 +371,8 @@ class Ranks(Toy):
         self.assertIn("others may read", self.refused(
             2, *TRAIN, RANK="0", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT="29518",
             LOCKSTEP_SECRET_FILE=self.path("open")))
+        self.assertIn("LOCKSTEP_SECRET_FILE is empty", self.refused(
+            2, *TRAIN, RANK="0", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT="29518", LOCKSTEP_SECRET_FILE=""))
         for length in (0, 1, 31, 4097):
             self.write("secret", b"x" * length)
             os.chmod(self.path("secret"), 0o600)

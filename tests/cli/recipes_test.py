@@ -126,7 +126,11 @@ class Recipes(Cli):
         self.ok("train", "tiny.toml", "--run", "kept", "--quiet")
         said = self.run_it("train", "kept/recipe.toml", "--quiet").stderr
         self.assertIn("kept/recipe.toml is the recipe of the run kept, and runs/tiny is another: `lockstep train kept` goes on", said)
-        self.assertNotIn("is another", self.run_it("train", "kept/recipe.toml", "--run", "kept", "--quiet").stderr)
+        for run in ("kept", "new"):
+            self.assertNotIn("is another", self.run_it("train", "kept/recipe.toml", "--run", run, "--quiet").stderr)
+        for said in (["kept is a run, and more is another: `lockstep train kept` goes on with that one"], []):  # at its start alone
+            lines = self.run_it("train", "kept", "--run", "more", "--quiet").stderr.splitlines()
+            self.assertEqual(lines, [f"warning: {line}" for line in said])
 
     def test_json_is_named(self):
         self.write("tiny.json", '{"run": {"steps": 2}}')

@@ -398,6 +398,15 @@ class Hostile(Report):
         last = json.loads(self.read("run/ledger.jsonl").splitlines()[-1])
         return {"steps": last["step"], "chain": last["chain"]}
 
+    def test_a_warning_of_every_attempt_stands_there_once(self):
+        self.train()
+        for second in range(3):
+            self.append("log.txt", f"2026-01-01T00:00:0{second}+00:00 warning: as always\n")
+        self.page()  # checks its marks
+        page = self.read("run/report.html").decode()
+        self.assertEqual(page.count("warning: as always"), 1)
+        self.assertIn("2026-01-01T00:00:00+00:00 warning: as always (3 times)", page)
+
     def test_names_and_values_become_no_markup(self):
         self.train()
         clean = [(tag, sorted(attributes)) for tag, attributes in self.page().elements]

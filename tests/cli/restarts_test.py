@@ -33,12 +33,26 @@ class Restarts(Toy):
         for victim, at in ((2, 15), (0, 25)):
             self.wait_for_step(at)
             before = self.wait_for_ranks()
+            self.wait_for_line(f" rank 0 of {len(before)} from --ranks {len(before)}\n")  # its log is open
             os.kill(before[victim], signal.SIGKILL)
             self.wait_for_ranks(len(before) - 1, gone=before)
         err = self.ended(process, 0)
         self.assertIn("restart 1 of 3, with 3 ranks from the last checkpoint: rank 2 was killed by signal 9", err)
         self.assertIn("restart 2 of 3, with 2 ranks from the last checkpoint: rank 0 was killed by signal 9", err)
+        log = self.read("run/log.txt").decode()
+        for line in ("warning: restart 1 of 3, with 3 ranks from the last checkpoint: rank 2 was killed by signal 9\n",
+                     "warning: restart 2 of 3, with 2 ranks from the last checkpoint: rank 0 was killed by signal 9\n",
+                     " rank 0 of 4 from --ranks 4\n", " rank 0 of 3 from --ranks 3\n", " rank 0 of 2 from --ranks 2\n"):
+            self.assertEqual(log.count(line), 1, log)
         self.assertEqual(self.evidence("run"), expected)
+
+    def wait_for_line(self, line):
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            if line.encode() in self.read("run/log.txt"):
+                return
+            time.sleep(0.005)
+        self.fail(f"no {line} in time")
 
     def wait_for_ranks(self, count=1, gone=None):
         """Of the attempt that runs now: none of those of an attempt before."""

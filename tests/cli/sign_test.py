@@ -4,13 +4,14 @@ evidence forged by who has everything but the private key."""
 import json
 import os
 import re
+import shlex
 import shutil
 import struct
 import subprocess
 import sys
 
 import forger
-from support import SOURCE, main
+from support import PROGRAM, SOURCE, main
 from toy import STEPS, TRAIN, Toy
 
 sys.path.insert(0, os.path.join(SOURCE, "tests/support"))
@@ -75,6 +76,16 @@ class Keys(Signed):
         self.ok(*TRAIN, "--run", "run", "--sign", "theirs")
         self.verified(0, "run", "--key", "theirs.pub")
 
+    def test_may_come_through_a_pipe_bit_by_bit(self):
+        self.train("--set", "run.steps=10", run="file")
+        command = shlex.join([PROGRAM, *TRAIN, "--set", "run.steps=10", "--run", "pipe"])
+        by_pipe = f"{command} --sign <(head -c 40 key; sleep 1; tail -c +41 key)"
+        result = subprocess.run(["bash", "-c", by_pipe], cwd=self.folder, capture_output=True, text=True, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        name = checkpoint(10, "pipe", ".sig")
+        self.assertEqual(self.read(name), self.read(checkpoint(10, "file", ".sig")))
+        self.verified(0, "pipe", "--key", "key.pub")
+
     def test_that_will_not_do_are_named_before_anything_is_trained(self):
         self.openssl("genpkey", "-algorithm", "ED25519", "-aes256", "-pass", "pass:secret", "-out", "locked")
         self.openssl("genpkey", "-algorithm", "X25519", "-out", "x25519")
@@ -83,7 +94,8 @@ class Keys(Signed):
         for name in ("locked", "x25519", "empty", "key.pub"):
             os.chmod(self.path(name), 0o600)
         os.chmod(self.path("open"), 0o640)
-        for name, why in (("locked", "no Ed25519 private key"), ("x25519", "no Ed25519 private key"),
+        self.write("text", "no key")  # as others may read it, too
+        for name, why in (("locked", "no Ed25519 private key"), ("text", "no Ed25519 private key"), ("x25519", "no Ed25519 private key"),
                           ("empty", "no Ed25519 private key"), ("key.pub", "is a public key"),
                           ("open", "others may read"), ("none", "cannot read the key none: No such file"),
                           (".", "Is a directory")):
@@ -91,6 +103,7 @@ class Keys(Signed):
         err = self.run_it(*TRAIN, "--run", "run", "--sign", "none", "--ranks", "3")
         self.assertEqual(err.returncode, 2, err.stderr)
         self.assertIn("rank 0: cannot read the key none", err.stderr)
+        self.assertIn("cannot read the key none", self.refused(2, *TRAIN, "--run", "run", "--sign", "none", "--dry-run"))
         self.assertFalse(os.path.exists(self.path("run")))
         self.train()
         for name, why in (("key", "no Ed25519 public key"), ("none", "cannot read the key"), (".", "Is a directory")):
@@ -298,7 +311,8 @@ class Forged(Signed):
         self.assertNotIn("The evidence does not hold.", page)
         self.assertIn("The given key did not sign all of it.", page)
         shutil.rmtree(self.path("run/checkpoints"))
-        self.assertEqual(self.verified(5), "unsigned: run: nothing in it is signed\n")
+        note = "note: there is no checkpoint: the ledger's digests are compared with no state\n"
+        self.assertEqual(self.verified(5), "unsigned: run: nothing in it is signed\n" + note)
         self.verified(0, "run")
 
     def collide(self, step):

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import struct
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -16,6 +17,7 @@ PROGRAM, SOURCE = sys.argv[1], sys.argv[2]
 sys.path.insert(0, os.path.join(SOURCE, "tests/support"))
 import unproved  # noqa: E402
 import warm  # noqa: E402
+from ports import free_port  # noqa: E402
 
 # GCC's sanitizers (CMakePresets.json) want to be loaded first, and files and memory of their own.
 SANITIZED = "ASAN_OPTIONS" in os.environ
@@ -99,6 +101,27 @@ class Cli(unittest.TestCase):
         result = self.run_it(*arguments, **environment)
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout
+
+    def secret(self, name="secret", content=None):
+        self.write(name, content or os.urandom(32))
+        os.chmod(self.path(name), 0o600)
+        return self.path(name)
+
+    def as_ranks(self, *commands):
+        """What each of these commands does, together: one rank each."""
+        among = {"WORLD_SIZE": str(len(commands)), "LOCAL_WORLD_SIZE": str(len(commands)), "MASTER_ADDR": "127.0.0.1",
+                 "MASTER_PORT": str(free_port()), "LOCKSTEP_SECRET_FILE": self.secret()}
+        outer = {k: v for k, v in os.environ.items() if not k.startswith("LOCKSTEP_")}
+        ranks = [subprocess.Popen(command, cwd=self.folder, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, env={**outer, **among, "RANK": str(rank), "LOCAL_RANK": str(rank)})
+                 for rank, command in enumerate(commands)]
+        results = []
+        for rank in ranks:
+            self.addCleanup(rank.kill)  # does nothing to one that has ended
+        for rank in ranks:
+            out, err = rank.communicate(timeout=120)
+            results.append(subprocess.CompletedProcess(rank.args, rank.returncode, out, err))
+        return results
 
     def once(self, folders, *arguments, **environment):
         """`ok` of a command that makes this folder, or these; a copy where a test has made them before, beside the same files."""

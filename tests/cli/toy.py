@@ -69,11 +69,6 @@ class Toy(Cli):
             process.terminate()
         self.fail("no step in time: " + "".join("".join(process.communicate()) for process in self.launched))
 
-    def secret(self, name="secret", content=None):
-        self.write(name, content or os.urandom(32))
-        os.chmod(self.path(name), 0o600)
-        return self.path(name)
-
     def variables_of(self, pid):
         return dict(pair.split("=", 1) for pair in
                     read_proc(pid, "environ").decode(errors="replace").split("\0") if "=" in pair)

@@ -198,6 +198,15 @@ TEST(Identity, SaysWhereTheRankCameFrom) {
             "rank 1 of 2 from --ranks 2");
 }
 
+TEST(Identity, SaysThatALauncherWasNear) {
+  EXPECT_EQ(of({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}}).note,
+            "SLURM_NTASKS is 2, but srun did not start this process: it works alone");
+  EXPECT_EQ(of({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}).note, "");
+  EXPECT_EQ(of({{"SLURM_NTASKS", "4(x2)"}}).note, "");  // not ours to judge
+  EXPECT_EQ(of(kSrun).note, "");
+  EXPECT_EQ(of({}).note, "");
+}
+
 TEST(Identity, APartOfSrunsVariablesIsNothingBesideAnothersWord) {
   const Map part{{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}};
   EXPECT_EQ(of(with(kTorchrun, part)).launcher, "torchrun");
@@ -242,6 +251,9 @@ TEST(Identity, IncompleteOrContradictoryVariablesAreNamed) {
   expect({{"RANK", "0"}, {"WORLD_SIZE", "99999999999999999999"}}, {"WORLD_SIZE=9999"});
   expect({{"RANK", "0"}, {"WORLD_SIZE", "2147483648"}}, {"WORLD_SIZE=2147483648"});
   expect({{"RANK", "0"}, {"WORLD_SIZE", "2"}}, {"MASTER_ADDR is not set"});
+  for (const std::string host : {"[::1]", "http://a", "a:29500"})
+    expect(with(kTorchrun, {{"MASTER_ADDR", host}}),
+           {("MASTER_ADDR=" + host + " is no host").c_str(), "the port is MASTER_PORT"});
   expect(with(kTorchrun, {{"LOCAL_RANK", "2"}}), {"LOCAL_RANK=2 is not below LOCAL_WORLD_SIZE=2"});
   expect(with(kTorchrun, {{"LOCAL_WORLD_SIZE", "8"}}), {"LOCAL_WORLD_SIZE=8", "WORLD_SIZE=4"});
   expect({{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "2"}}, {"SLURM_STEP_ID is not set"});

@@ -203,6 +203,7 @@ class Disk final : public File {
   std::size_t read_at(std::uint64_t, MutableByteView) override { return 0; }
   std::uint64_t size() override { return 0; }
   void sync() override {}
+  void truncate(std::uint64_t) override {}
   bool is_at(const std::filesystem::path&) override { return true; }
 
  private:

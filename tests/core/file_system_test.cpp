@@ -139,6 +139,24 @@ TEST(FileSystem, OpensNoLinksAndCreatesNothingTwice) {
   EXPECT_EQ(read_text(real(), file), "text");
 }
 
+TEST(FileSystem, AFileOfLinesLosesTheLineThatWasCutShort) {
+  const TemporaryFolder folder;
+  const stdfs::path path = folder.path() / "lines";
+  const auto after = [&](const std::string& there) {
+    publish(real(), path, as_bytes(there));
+    open_lines(real(), path)->append(as_bytes("c\n"));
+    return read_text(real(), path);
+  };
+  EXPECT_EQ(after("a\nb\n"), "a\nb\nc\n");
+  EXPECT_EQ(after("a\nb"), "a\nc\n");
+  EXPECT_EQ(after("a"), "c\n");
+  EXPECT_EQ(after(""), "c\n");
+  EXPECT_EQ(after("a\n" + std::string(200'000, 'b')), "a\nc\n");
+  real().remove(path);
+  open_lines(real(), path)->append(as_bytes("c\n"));
+  EXPECT_EQ(read_text(real(), path), "c\n");
+}
+
 TEST(FileSystem, ListsNamesByByte) {
   const TemporaryFolder folder;
   for (const char* name : {"b", "B", "a10", "a9", "\xc3\xa4", "_"})

@@ -79,6 +79,7 @@ class FullDisk final : public FileSystem {
       disk.count();
       file->sync();
     }
+    void truncate(std::uint64_t size) override { file->truncate(size); }
     bool is_at(const stdfs::path& path) override { return file->is_at(path); }
     FullDisk& disk;
     std::unique_ptr<File> file;

@@ -107,6 +107,10 @@ class FaultyFileSystem final : public FileSystem {
       fs_.call("sync", path_);
       inner_->sync();
     }
+    void truncate(std::uint64_t size) override {
+      fs_.call("cut", path_);
+      inner_->truncate(size);
+    }
     bool is_at(const std::filesystem::path& path) override {
       fs_.call("inspect", path_);
       return inner_->is_at(path);

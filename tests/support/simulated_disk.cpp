@@ -54,6 +54,13 @@ class SimulatedDisk::OpenFile final : public File {
     if (++disk_.syncs_ == disk_.failing_sync_) fail("sync", "a file", "Input/output error");
     for (const Write& write : pending) write_to(inode_->durable, write.offset, write.bytes);
   }
+  void truncate(std::uint64_t size) override {
+    disk_.work();
+    inode_->seen.resize(std::min<std::uint64_t>(inode_->seen.size(), size));
+    for (Write& write : inode_->pending)  // of what is durable nothing is known before a sync
+      write.bytes.resize(std::min<std::uint64_t>(write.bytes.size(),
+                                                 write.offset < size ? size - write.offset : 0));
+  }
   bool is_at(const std::filesystem::path& path) override {
     disk_.alive();
     const auto there = disk_.names_.find(key(path));

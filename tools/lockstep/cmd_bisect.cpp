@@ -44,7 +44,10 @@ class Bisect {
  public:
   explicit Bisect(const Options& options) : options_(options) {
     for (const Side* side : {&options.a, &options.b}) {
-      if (!stdfs::exists(side->source)) cannot_compare("there is no " + side->source);
+      if (!stdfs::exists(side->source))
+        cannot_compare("there is no " + side->source,
+                       "give a run's folder, or a file that `lockstep trace` made; --step says "
+                       "which step");
       require_sense(*side);
     }
     read(options.a, result_.a, ledger_a_);
@@ -107,7 +110,8 @@ class Bisect {
     const auto difference = ledger::first_difference(*ledger_a_, *ledger_b_);
     if (!difference) return std::nullopt;
     if (difference->step.value == 0)
-      cannot_compare("the runs are of different " + difference->what,
+      cannot_compare("the runs are not to be compared step by step: " + difference->what +
+                         (difference->what == "data" ? " differ" : " differs"),
                      "`lockstep diff` shows what differs");
     return difference->step.value;
   }

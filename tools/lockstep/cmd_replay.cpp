@@ -55,6 +55,15 @@ Code shown(const Options& options, const Json& report) {
   return report.at("agrees").get<bool>() ? Code::kOk : Code::kDiffer;
 }
 
+// A run's recipe without what a copy of an earlier time may have otherwise, and a replay needs not.
+recipe::Recipe recipe_of_copies(const std::filesystem::path& folder) {
+  recipe::Recipe recipe = recipe::of_run(real_file_system(), folder);
+  recipe.run.steps = 0;
+  recipe.checkpoint = {};
+  recipe.monitor = {};
+  return recipe;
+}
+
 // This process's part.
 Code run_rank(const Options& options) {
   train::catch_stop_signals();
@@ -77,10 +86,15 @@ Code run_rank(const Options& options) {
   if (options.to > 0) replay.window.to = Step(options.to);
   if (!options.data.empty()) replay.data = options.data;
   return as_rank(identity, [&] {
-    Member member = join(
-        identity,
-        identity.world == 1 ? recipe::Recipe{} : recipe::of_run(real_file_system(), options.folder),
-        "none", options.machine.device, process_environment());
+    Member member =
+        join(identity, identity.world == 1 ? recipe::Recipe{} : recipe_of_copies(options.folder),
+             {{"command", "replay", false},
+              {"--from", std::to_string(options.from), false},
+              {"--to", std::to_string(options.to), false},
+              {"--spot", std::to_string(options.spot), false},
+              {"--spot-steps", std::to_string(options.spot_steps), false},
+              {"--seed", std::to_string(options.seed), false}},
+             options.machine.device, process_environment());
     const std::unique_ptr<comm::Group> group = std::move(member.group);
     replay.fingerprint = std::move(member.fingerprint);
     std::optional<Progress> progress;  // one rank shows it

@@ -12,6 +12,7 @@
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
+#include "lockstep/hash/key_file.h"
 #include "lockstep/recipe/help.h"
 #include "lockstep/recipe/warnings.h"
 #include "lockstep/train/interval.h"
@@ -62,11 +63,15 @@ std::string folder_of(const Options& options, const recipe::Recipe& recipe) {
 
 // A run's own recipe makes another run elsewhere, which hardly anybody wants.
 void warn_of_runs_own(const stdfs::path& recipe, const stdfs::path& run) {
-  const train::RunFolder its{recipe.has_parent_path() ? recipe.parent_path() : "."};
   std::error_code absent;
-  if (stdfs::is_directory(recipe, absent) || recipe.filename() != its.recipe().filename()) return;
+  const bool folder = stdfs::is_directory(recipe, absent);
+  const train::RunFolder its{folder                     ? recipe
+                             : recipe.has_parent_path() ? recipe.parent_path()
+                                                        : "."};
+  if (!folder && recipe.filename() != its.recipe().filename()) return;
   if (!stdfs::exists(its.ledger(), absent) || stdfs::equivalent(its.root, run, absent)) return;
-  log::warn(recipe.string() + " is the recipe of the run " + its.root.string() + ", and " +
+  log::warn(recipe.string() +
+            (folder ? " is a run" : " is the recipe of the run " + its.root.string()) + ", and " +
             run.string() + " is another: `lockstep train " + its.root.string() +
             "` goes on with that one");
 }
@@ -92,6 +97,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
   const comm::Identity identity = comm::discover(process_environment());
   if (identity.rank == Rank(0) && !options.quiet) train::announce_stop_signals();
   if (identity.world > 1) log::info(identity.sentence);
+  if (!identity.note.empty()) log::warn(identity.note);
   require_lanes(identity.world, given);  // at once: the others would wait for a deadline
   const std::string folder = folder_of(options, given);
   if (!options.exchange_log.empty()) require_elsewhere(options.exchange_log, folder);
@@ -100,11 +106,14 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
     const Beginning beginning = beginning_of(given, folder, options.source);
     const recipe::Recipe recipe = train::with_features_hash(beginning.recipe, folder);
     if (identity.rank == Rank(0)) {
-      if (options.run.empty()) warn_of_runs_own(options.recipe, folder);
+      const bool meant =
+          !options.run.empty() && (stdfs::exists(folder) || !stdfs::is_directory(options.recipe));
+      if (!options.source.from && !meant) warn_of_runs_own(options.recipe, folder);
       for (const std::string& line : recipe::warnings(recipe)) log::warn(line);
     }
     Member member =
-        join(identity, recipe, options.shard, options.machine.device, process_environment());
+        join(identity, recipe, {{"command", "train", false}, {"--shard", options.shard, false}},
+             options.machine.device, process_environment());
     std::unique_ptr<comm::Group> group = std::move(member.group);
     if (!options.exchange_log.empty())
       group = comm::journaled(std::move(group), options.exchange_log);
@@ -132,6 +141,7 @@ Code run(const Options& options) {
   train::require_place(folder);
   if (options.ranks > 1) require_lanes(options.ranks, recipe);
   if (options.dry_run) {
+    if (options.sign) hash::read_private_key(*options.sign);  // one that will not do is told now
     train::Ranks ranks{.world = options.ranks};
     if (options.shard == "optimizer") ranks.keeps = Rank(0);
     std::optional<ComputingScope> computing;

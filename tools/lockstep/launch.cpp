@@ -122,9 +122,11 @@ class Signals {
 // One attempt: all ranks from their start to their end.
 class Ranks {
  public:
-  // json: what rank 0 prints is kept.
-  Ranks(int count, bool json)
-      : notice_(make_memory("lockstep-notice")), said_(json ? make_memory("lockstep-said") : -1) {
+  // json: what rank 0 prints is kept. why: the attempt before, if there was one, for the run's log.
+  Ranks(int count, bool json, std::string why)
+      : notice_(make_memory("lockstep-notice")),
+        said_(json ? make_memory("lockstep-said") : -1),
+        why_(std::move(why)) {
     const int secret = make_secret();
     const comm::Listening listening = comm::listen_on(kHost, 0);
     try {
@@ -207,6 +209,7 @@ class Ranks {
     set("LOCKSTEP_SECRET_FILE", std::string("/proc/self/fd/").append(std::to_string(secret)));
     set("LOCKSTEP_NOTICE", std::to_string(notice_));
     if (rank == 0) set("LOCKSTEP_LISTENING_SOCKET", std::to_string(listening.socket));
+    set("LOCKSTEP_RESTART", rank == 0 ? why_ : "");
     for (char** variable = environ; *variable != nullptr; ++variable)
       variables.emplace_back(*variable);
 
@@ -306,6 +309,7 @@ class Ranks {
   }
 
   int notice_, said_;
+  const std::string why_;
   std::vector<pid_t> pids_;       // 0: has ended
   std::vector<bool> was_killed_;  // by this one
   int running_ = 0, died_ = 0, hung_ = 0;
@@ -330,8 +334,9 @@ Code launch(const Launch& how, const comm::Environment& environment) {
   std::signal(SIGTTOU, SIG_IGN);
   Signals signals;
   int ranks = how.ranks;
+  std::string why;
   for (int restarts = 0;; ++restarts) {
-    Ranks attempt(ranks, how.json);
+    Ranks attempt(ranks, how.json, why);
     attempt.wait(signals, limit);
     while (signals.next(0) != 0) {  // signals that came last
     }
@@ -342,10 +347,10 @@ Code launch(const Launch& how, const comm::Environment& environment) {
       return attempt.code();
     }
     ranks = std::max(1, ranks - attempt.lost());
-    log::warn("restart " + std::to_string(restarts + 1) + " of " +
-              std::to_string(how.max_restarts) + ", with " + counted(ranks, "rank") +
-              " from the last checkpoint: " +
-              (attempt.cause().empty() ? "the network failed" : attempt.cause()));
+    why = "restart " + std::to_string(restarts + 1) + " of " + std::to_string(how.max_restarts) +
+          ", with " + counted(ranks, "rank") + " from the last checkpoint: " +
+          (attempt.cause().empty() ? "the network failed" : attempt.cause());
+    log::warn(why);
   }
 }
 

@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <iterator>
 
 #include "device.h"
 #include "lockstep/comm/gather.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/hash/hmac.h"
 #include "lockstep/ops/gpu_tensors.h"
@@ -38,8 +40,10 @@ void close_handed_over(const std::string& path) {
 
 Bytes read_secret(const comm::Environment& environment) {
   const auto path = environment("LOCKSTEP_SECRET_FILE");
-  if (!path)
-    throw Error(Code::kUsage, "several ranks need a secret, and LOCKSTEP_SECRET_FILE is not set",
+  if (!path || path->empty())
+    throw Error(Code::kUsage,
+                std::string("several ranks need a secret, and LOCKSTEP_SECRET_FILE is ") +
+                    (path ? "empty" : "not set"),
                 "make one, (umask 077; head -c 32 /dev/urandom > secret), copy it to every host, "
                 "and set the variable to its path");
   // By its path, not by core's file system, which refuses links: --ranks hands over /proc/self/fd.
@@ -84,6 +88,9 @@ void follow_launcher(const comm::Environment& environment) {
   for (const int signal : train::stop_signals()) sigaddset(&held, signal);
   ::sigprocmask(SIG_UNBLOCK, &held, nullptr);
   if (::getppid() != inherited(environment, "LOCKSTEP_PARENT")) ::raise(SIGTERM);
+  // The launcher has told people; the run's log has only this process.
+  if (const auto why = environment("LOCKSTEP_RESTART"); why && !why->empty())
+    log::to_file("warning: " + *why);
 }
 
 // Numbers of GPUs do not tell which ranks have the same one: each may see others. Collective: yes.
@@ -178,15 +185,17 @@ std::vector<comm::Credential> credentials(const fingerprint::Fingerprint& facts,
   return list;
 }
 
-Member join(const comm::Identity& identity, const recipe::Recipe& recipe, const std::string& shard,
-            const std::string& device, const comm::Environment& environment) {
+Member join(const comm::Identity& identity, const recipe::Recipe& recipe,
+            const std::vector<comm::Credential>& command, const std::string& device,
+            const comm::Environment& environment) {
   follow_launcher(environment);
   comm::Options options = meeting_options(identity, environment);
   Member member;
   if (identity.world > 1) {
     member.fingerprint = train::fingerprint_for(recipe);
-    options.credentials = credentials(member.fingerprint, &recipe, options);
-    options.credentials.push_back({"--shard", shard, false});
+    options.credentials = command;  // first: another command is another recipe, too
+    std::ranges::move(credentials(member.fingerprint, &recipe, options),
+                      std::back_inserter(options.credentials));
     options.gpu = gpu_of(device, identity.local_rank);
   }
   member.group = meet(identity, options);

@@ -47,11 +47,13 @@ struct Member {
 
 // This process's group: of one rank, unless a launcher's variables say otherwise. With several,
 // LOCKSTEP_SECRET_FILE names the file with the run's secret (32 to 4096 bytes, the same on all
-// ranks). `device`: the name of what this rank computes on, and has open; ranks that have the same
-// GPU have equal shares of its memory from now on. Throws Error(kUsage) for bad variables
-// or a bad secret, and what comm::connect throws. Collective: yes.
-Member join(const comm::Identity& identity, const recipe::Recipe& recipe, const std::string& shard,
-            const std::string& device, const comm::Environment& environment);
+// ranks). `command`: its name, and options that must be alike on all ranks. `device`: the name of
+// what this rank computes on, and has open; ranks that have the same GPU have equal shares of its
+// memory from now on. Throws Error(kUsage) for bad variables or a bad secret, and what
+// comm::connect throws. Collective: yes.
+Member join(const comm::Identity& identity, const recipe::Recipe& recipe,
+            const std::vector<comm::Credential>& command, const std::string& device,
+            const comm::Environment& environment);
 
 // The same for ranks that need have nothing in common except the secret. Collective: yes.
 std::unique_ptr<comm::Group> join_any(const comm::Identity& identity,

@@ -63,6 +63,7 @@ Json replay_report(const audit::ReplayOptions& options, int ranks,
         {{"started", done.started.value}, {"from", done.from.value}, {"to", done.to.value}});
   if (options.spots > 0) out["seed"] = options.seed;
   if (!result.start.empty()) out["start"] = result.start;
+  if (!result.cut.empty()) out["cut"] = result.cut;
   out["compared"] = result.compared;
   out["steps"] = result.steps;
   out["chain"] = result.chain;
@@ -122,25 +123,30 @@ Json parse_error_report(const std::string& text, Code code) {
 }
 
 std::vector<std::string> replay_text(const Json& report) {
-  std::vector<std::string> lines;
+  std::vector<std::string> lines, notes;
+  if (report.contains("start")) notes.push_back("note: " + text(report.at("start")));
+  if (report.contains("cut"))
+    notes.push_back("note: " + text(report.at("cut")) + ": what only some see is not replayed");
   if (!report.at("agrees").get<bool>()) {
     lines.push_back("FAIL: step " + number(report.at("first_difference")) + ": its " +
                     text(report.at("what")) + " is not what the ledger says");
     if (report.contains("place")) lines.push_back(place_text(report.at("place")));
+    if (report.contains("cut")) lines.push_back(notes.back());
     return lines;
   }
   for (const Json& window : report.at("windows").elements())
     lines.push_back("PASS: steps " + number(window.at("from")) + " to " + number(window.at("to")) +
                     " recomputed from step " + number(window.at("started")) +
                     ": every digest is the ledger's");
-  if (report.contains("start")) lines.push_back("note: " + text(report.at("start")));
+  lines.insert(lines.end(), notes.begin(), notes.end());
   const auto compared = report.at("compared").get<std::int64_t>();
   const auto steps = report.at("steps").get<std::int64_t>();
-  if (compared == steps) return lines;
+  const bool drawn = report.contains("seed");
+  if (compared == steps && !drawn) return lines;
   const double share = 100.0 * static_cast<double>(compared) / static_cast<double>(steps);
   lines.push_back(std::to_string(compared) + " of " + counted(steps, "step") + " (" +
                   fixed(share, 1) + " %) were recomputed and agree");
-  if (report.contains("seed")) lines.back() += "; drawn with --seed " + number(report.at("seed"));
+  if (drawn) lines.back() += "; drawn with --seed " + number(report.at("seed"));
   return lines;
 }
 
@@ -148,8 +154,7 @@ void note_replay(const std::filesystem::path& folder, const Json& report) {
   Json line = {{"time", utc_timestamp()}};
   line.update(report);
   try {
-    const auto file = real_file_system().open_append(folder / "replays.jsonl");
-    end_line(*file);
+    const auto file = open_lines(real_file_system(), folder / "replays.jsonl");
     file->append(as_bytes(json_line(line)));
   } catch (const Error& error) {
     log::info("not noted in the run's folder: " + std::string(error.what()));

@@ -50,7 +50,8 @@ struct ReplayResult {
   };
   std::vector<ReplayedWindow> windows;  // as far as they went
   std::int64_t compared = 0;            // different steps that were recomputed and compared
-  std::int64_t steps = 0;               // in the ledger
+  std::int64_t steps = 0;               // in the ledger, as all ranks see it
+  std::string cut;                      // which rank sees fewer of them than another; else ""
   std::string chain;                    // the ledger's head, hexadecimal
   std::string start;                    // what step 0 is, where it is another run's state; else ""
 
@@ -72,7 +73,8 @@ std::vector<Window> spot_windows(const ReplayOptions& options, std::int64_t step
 
 // Errors: kUsage (no run; not the classifier of its evaluations; a window outside of the ledger),
 // kData (not the run's data set), kCorrupt (evidence that does not hold), those of `step`.
-// Collective: yes; every rank reads the folder.
+// kUsage also where ranks see other ledgers. Collective: yes; every rank reads the folder, or a copy
+// of it, and takes the steps and checkpoints that all have.
 ReplayResult replay(const ReplayOptions& options, comm::Group& group);
 
 }  // namespace lockstep::audit

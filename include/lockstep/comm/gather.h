@@ -32,4 +32,9 @@ std::vector<std::vector<T>> gather(Group& group, const std::vector<T>& mine) {
 // Every rank's text, by rank. Throws Error(kNetwork) if one is longer than 16 MiB. Collective: yes.
 std::vector<std::string> gather_texts(Group& group, const std::string& mine);
 
+// Returns when all ranks have come here: called before an error that every rank finds by itself. A
+// rank that leaves with an error stops the others, and a late one would report that instead.
+// Collective: yes.
+void await_all(Group& group);
+
 }  // namespace lockstep::comm

@@ -26,7 +26,8 @@ class File {
   virtual std::size_t read_at(std::uint64_t offset,
                               MutableByteView into) = 0;  // short only at the end
   virtual std::uint64_t size() = 0;
-  virtual void sync() = 0;  // fsync
+  virtual void sync() = 0;                        // fsync
+  virtual void truncate(std::uint64_t size) = 0;  // what lies behind is gone
   // Whether the path leads to this very file.
   virtual bool is_at(const std::filesystem::path& path) = 0;
 };
@@ -71,8 +72,9 @@ void make_folders(FileSystem& fs, const std::filesystem::path& path);
 Bytes read_file(FileSystem& fs, const std::filesystem::path& path);
 std::string read_text(FileSystem& fs, const std::filesystem::path& path);
 void publish(FileSystem& fs, const std::filesystem::path& path, ByteView bytes);
-// Ends the last line of a file of lines where a killed writer left it open.
-void end_line(File& file);
+// A file of lines to append to, created if absent. The part of a line that a killed writer or a full
+// disk left at its end is cut off.
+std::unique_ptr<File> open_lines(FileSystem& fs, const std::filesystem::path& path);
 // The same for content that is made while it is written. before_rename runs when all bytes are
 // durable and the file has not got its name yet.
 void publish(FileSystem& fs, const std::filesystem::path& path,

@@ -1,4 +1,5 @@
-// The log for people: one line an event on stderr, and in the run's log.txt while one is open.
+// The log for people: one line an event on stderr, and in the run's log.txt while one is open; the
+// first one that is opened gets the lines before it, too, as far as they fit into 64 KiB.
 // Standard output belongs to a command's result. Library code says what it does here and prints
 // nowhere. Any thread may call.
 #pragma once

@@ -93,6 +93,7 @@ class Writer {
 
  private:
   void renew();
+  void cut_half_line() noexcept;
   void open(std::uint64_t size);
 
   FileSystem& fs_;
