@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "lockstep/core/error.h"
+#include "lockstep/core/list.h"
 #include "socket.h"
 
 namespace lockstep::comm {
@@ -17,13 +18,13 @@ std::vector<Address> addresses_of(const std::string& interface, const std::strin
   const bool v6 = host.find(':') != host.npos;
   ifaddrs* list = nullptr;
   std::vector<Address> found;
-  std::string names;
+  std::vector<std::string> names;
   if (getifaddrs(&list) == 0) {
     const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);
     for (const ifaddrs* entry = list; entry; entry = entry->ifa_next) {
       if (!entry->ifa_addr || entry->ifa_addr->sa_family != (v6 ? AF_INET6 : AF_INET)) continue;
-      if (names.find(entry->ifa_name) == names.npos)
-        names += std::string(names.empty() ? "" : ", ") + entry->ifa_name;
+      if (std::ranges::find(names, entry->ifa_name) == names.end())
+        names.emplace_back(entry->ifa_name);
       if (interface != entry->ifa_name) continue;
       Address& address = found.emplace_back();
       address.length = v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
@@ -39,7 +40,7 @@ std::vector<Address> addresses_of(const std::string& interface, const std::strin
     throw Error(Code::kNetwork,
                 "this host (" + own_host_name() + ") has no network interface " + interface +
                     (v6 ? " with an IPv6 address" : " with an IPv4 address"),
-                "it has " + (names.empty() ? "none" : names) +
+                "it has " + (names.empty() ? "none" : joined(names, ", ")) +
                     (v6 ? "" : "; for IPv6, MASTER_ADDR must be an address"));
   in6_addr called{};
   const bool literal = inet_pton(AF_INET6, host.substr(0, host.find('%')).c_str(), &called) == 1;

@@ -48,6 +48,8 @@ class Together {
         if (rank == who.rank) continue;
         parcels.out += parcel(sliced, rank, rows_of(who.plan, who.rank));
         parcels.in += parcel(sliced, who.rank, rows_of(who.plan, rank));
+        parcels.longest =
+            std::max(parcels.longest, parcel(sliced, rank, rows_of(who.plan, who.rank)));
       }
       parcels.sum = parcel(sliced, who.rank, 1);
     }
@@ -62,6 +64,13 @@ class Together {
   }
   // While partials are added, and then while sums are on their way: this rank's are there twice.
   std::int64_t gathered() const { return whole_.sum + std::max(whole_.in, whole_.gathered); }
+  // Partials, unless what travels are slices alone, and this rank's sums or slices.
+  void count(MessageBytes& bytes, bool partials) const {
+    const std::int64_t others = who_.plan.partition().world() - 1;
+    bytes.sent += others * whole_.sum + (partials ? whole_.out + sliced_.out : 0);
+    bytes.longest = std::max(
+        {bytes.longest, whole_.sum, partials ? whole_.longest + sliced_.longest : std::int64_t{0}});
+  }
   // Of the largest call of a kernel.
   std::int64_t tables() const {
     std::int64_t all = 0;
@@ -78,6 +87,7 @@ class Together {
  private:
   struct Parcels {
     std::int64_t out = 0, in = 0, sum = 0, gathered = 0;  // bytes
+    std::int64_t longest = 0;                             // of what goes out, to one rank
   };
 
   // parcel.h
@@ -142,6 +152,7 @@ MessageBytes messages_of(const Exchanger& who, const std::vector<Outbox::Expecte
     buckets.emplace_back(who, std::move(tensors));
   }
   bytes.in_flight = who.elsewhere ? passing(buckets, rows) : in_flight(buckets);
+  for (const Together& one : buckets) one.count(bytes, /*partials=*/true);
   return bytes;
 }
 
@@ -151,8 +162,10 @@ MessageBytes messages_of_slices(const Exchanger& who, const std::vector<std::int
   std::vector<Travelling> tensors;
   for (Division& one : partition.divide(sizes)) tensors.push_back({std::move(one)});
   const std::vector<Together> all = {Together(who, std::move(tensors))};
-  return {.in_flight = who.elsewhere ? passing(all, 1) : all[0].gathered() + all[0].tables(),
-          .kept = 0};
+  MessageBytes bytes;
+  bytes.in_flight = who.elsewhere ? passing(all, 1) : all[0].gathered() + all[0].tables();
+  all[0].count(bytes, /*partials=*/false);
+  return bytes;
 }
 
 ExpectedScope::ExpectedScope(Hear hear) : hear_(std::move(hear)) {

@@ -123,7 +123,10 @@ void StepWalk::walk_step(StepMemory& memory) {
   const auto most_of = [&](const lane::MessageBytes& one) {
     memory.sums = std::max(memory.sums, one.kept);
     memory.messages = std::max(memory.messages, one.in_flight);
+    traffic_.sent += one.sent;
+    traffic_.longest = std::max(traffic_.longest, one.longest);
   };
+  traffic_ = {};
   const lane::ExpectedScope phases([&](const auto& sent) { most_of(messages_of(who, sent)); });
   for (const Trained& one : training_.trained) {
     std::vector<std::int64_t> sizes;  // gathered once they are updated

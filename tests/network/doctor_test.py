@@ -80,6 +80,18 @@ class Pairs(Cluster):
         self.assertGreater(trips["2 - 1"], 20000)
         self.assertLess(max(trips["1 - 0"], trips["2 - 0"]), 20000)
 
+    def test_that_are_too_slow_for_a_step_are_told_so(self):
+        """Of some 300 MB, over a wire that delays each packet; a step of tiny.toml's own network takes no time."""
+        self.write("large.toml", 'extends = "tiny.toml"\n[model]\nchannels = [512, 1024]\n')
+        network = self.network(2)
+        network.rule = lambda packet: [0.1]
+        for recipe, slow in (("tiny.toml", False), ("large.toml", True)):
+            exchange = self.doctors(network, 2, 0, recipe, deadline=8)["exchange"]
+            self.assertTrue(exchange["ok"])
+            self.assertEqual(exchange["warning"], slow, exchange)
+            self.assertRegex(exchange["detail"], "^rank 0 sends about .* a step: about .* at the pace of the slowest link")
+            self.assertEqual("and the deadline is 8.0s: raise LOCKSTEP_DEADLINE" in exchange["detail"], slow, exchange)
+
     def test_that_cannot_talk_are_named_all_of_them(self):
         network = self.network(4)
         network[0].firewall(f"ip saddr {networks.address(2)} tcp dport != {PORT} tcp flags & (syn | ack) == syn drop")

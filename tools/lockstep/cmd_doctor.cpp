@@ -83,6 +83,7 @@ struct Needs {
   std::int64_t samples = 0;      // of the data
   train::StepMemory step;        // of a rank, with the fewest lanes at once
   std::int64_t checkpoints = 0;  // bytes of those kept, and of one that is written
+  train::StepTraffic traffic;    // of rank 0
 };
 
 // Opens its data and its classifier. folder: the run's, or "". Throws what `train` would.
@@ -93,7 +94,7 @@ Needs needs_of(const recipe::Recipe& recipe, const std::string& folder, const tr
   const Course course = course_of(recipe, dataset->size() - recipe.data.holdout);
   train::StepWalk walk(recipe, shape, ranks);
   return {dataset->size(), walk(train::lanes_at_once_choices(recipe, ranks).back()),
-          bytes_of(course.kept + 1, size_of(recipe, shape))};
+          bytes_of(course.kept + 1, size_of(recipe, shape)), walk.traffic()};
 }
 
 std::string memory(const std::optional<Needs>& needs, int processes) {
@@ -205,6 +206,27 @@ comm::Survey check_links(const comm::Identity& identity, const comm::Options& op
   return survey;
 }
 
+// What a step sends, at the pace of the slowest link; a warning if the deadline is near.
+void check_exchange(const train::StepTraffic& traffic, const comm::Survey& survey, double deadline,
+                    Checks& checks) {
+  double pace = 0;
+  for (const comm::Link& link : survey.links)
+    if (link.problem.empty() && (pace == 0 || link.bytes_per_second < pace))
+      pace = link.bytes_per_second;
+  if (pace <= 0) return;
+  const auto seconds = [&](std::int64_t bytes) { return static_cast<double>(bytes) / pace; };
+  const double message = seconds(traffic.longest);
+  const bool near = message > deadline / 2;
+  checks.list.push_back(
+      {"exchange",
+       "rank 0 sends about " + human_bytes(static_cast<double>(traffic.sent)) + " a step: about " +
+           human_seconds(seconds(traffic.sent)) + " at the pace of the slowest link" +
+           (near ? "; a message alone takes " + human_seconds(message) + ", and the deadline is " +
+                       human_seconds(deadline) + ": raise LOCKSTEP_DEADLINE"
+                 : ""),
+       Code::kOk, near});
+}
+
 void print(const Checks& checks, bool json) {
   Json list = Json::array();
   bool all_fine = true;
@@ -287,6 +309,8 @@ Code run(const Options& options) {
     checks.add("rank 0", [&] { return address(identity, meeting); });
   comm::Survey survey;
   if (!one) survey = check_links(identity, meeting, checks);
+  if (needs && identity.rank == Rank(0))
+    check_exchange(needs->traffic, survey, meeting.deadline, checks);
 
   if (identity.rank == Rank(0)) print(checks, options.json);
   wait_for_all(survey);

@@ -64,13 +64,15 @@ struct Memory {
 
 std::vector<Memory> memories(const recipe::Recipe& recipe,
                              const std::vector<std::int64_t>& sample_shape,
-                             const train::Ranks& ranks, std::int64_t asked) {
+                             const train::Ranks& ranks, std::int64_t asked,
+                             train::StepTraffic& traffic) {
   std::vector<std::int64_t> choices = train::lanes_at_once_choices(recipe, ranks);
   if (asked > 0) choices = {std::min(asked, choices.front())};
   std::vector<Memory> all;
   train::StepWalk walk(recipe, sample_shape, ranks);
   for (const std::int64_t lanes : choices) {
     all.push_back({lanes, walk(lanes)});
+    traffic = walk.traffic();  // the same for any number
     // Fewer lanes need no less any more.
     if (all.size() > 1 && all.back().step.total() >= all[all.size() - 2].step.total()) break;
   }
@@ -108,7 +110,8 @@ void dry_run(const recipe::Recipe& recipe, const std::filesystem::path& folder,
   if (recipe.evaluation.every > 0)  // all of it is checked
     classifier_bytes = train::IntervalEvaluation(recipe, *dataset, folder).classifier_bytes();
   const Size size = size_of(recipe, sample_shape);
-  const std::vector<Memory> choices = memories(recipe, sample_shape, ranks, lanes_at_once);
+  train::StepTraffic traffic;
+  const std::vector<Memory> choices = memories(recipe, sample_shape, ranks, lanes_at_once, traffic);
   const std::int64_t drawn = dataset->size() - recipe.data.holdout;  // what training draws from
   const Course course = course_of(recipe, drawn);
   const std::string id = recipe::id(recipe).hex();
@@ -132,6 +135,7 @@ void dry_run(const recipe::Recipe& recipe, const std::filesystem::path& folder,
                 {"flops_per_sample", size.sample_flops},
                 {"classifier_bytes", classifier_bytes},
                 {"memory", json_of(choices)},
+                {"sent_bytes_per_step", traffic.sent},
                 {"warnings", warnings}});
     return;
   }
@@ -159,6 +163,10 @@ void dry_run(const recipe::Recipe& recipe, const std::filesystem::path& folder,
                "; the run's copy of that classifier takes ",
                human_bytes(static_cast<double>(classifier_bytes)));
   print(choices, ranks.world);
+  if (traffic.sent > 0)
+    print_line("# exchange    rank 0 sends about ", human_bytes(static_cast<double>(traffic.sent)),
+               " a step to the others, at most ", human_bytes(static_cast<double>(traffic.longest)),
+               " to one at once");
   for (const std::string& line : warnings) print_line("# warning     ", line);
 }
 

@@ -30,8 +30,8 @@ struct Identity {
   int port = 0;          // of rank 0
   std::string launcher;  // "torchrun", "RANK", "Open MPI", "MVAPICH2", "PMI", "srun", "PET", "none"
   std::string sentence;  // "rank 2 of 4 from torchrun (RANK, WORLD_SIZE)"
-  std::string
-      note;  // for people, where a launcher was near and did not start this process; else ""
+  // For people, where a launcher was near and did not start this process; else "".
+  std::string note;
 };
 
 // The value of a variable, or nothing if it is not set. The program gives getenv, tests give maps.

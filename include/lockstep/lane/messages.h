@@ -1,5 +1,5 @@
-// What exchanges take of the memory that they exchange in, counted from sizes alone: for the plan
-// of a step's memory (train/memory.h).
+// What exchanges take of the memory that they exchange in, and send, counted from sizes alone: for
+// the plan of a step (train/memory.h).
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,15 @@
 
 namespace lockstep::lane {
 
-// Bytes in the memory of a rank's tensors, at most.
+// Bytes in the memory of a rank's tensors, at most; and those that it sends, about.
 struct MessageBytes {
   // Messages, from when they are packed until they are used, and what kernels are told of them.
   std::int64_t in_flight = 0;
   // Until the phase ends: the places of the sums; partials of a rank whose lanes are several
   // subtrees, where one that is alone has a sum.
   std::int64_t kept = 0;
+  std::int64_t sent = 0;     // to all other ranks
+  std::int64_t longest = 0;  // of these, to one rank in one operation
 };
 
 struct Exchanger {

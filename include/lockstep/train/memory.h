@@ -35,6 +35,12 @@ struct StepMemory {
 // "67 MiB (state 11 MiB, passes 46 MiB)", and what several ranks' exchange takes.
 std::string to_text(const StepMemory& memory);
 
+// Bytes that the rank sends to others in a step, of gradients, statistics and slices.
+struct StepTraffic {
+  std::int64_t sent = 0;
+  std::int64_t longest = 0;  // of these, to one rank in one operation
+};
+
 // How a rank exchanges with others.
 struct Exchanges {
   Rank rank{0};
@@ -63,6 +69,7 @@ class StepWalk {
 
   // When `lanes_at_once` (0: all of its lanes) go through a pass at once.
   StepMemory operator()(std::int64_t lanes_at_once);
+  const StepTraffic& traffic() const { return traffic_; }  // of the step that was walked last
   double flops_of_lane() const { return train::flops_of_lane(training_); }
 
  private:
@@ -75,6 +82,7 @@ class StepWalk {
   const bool divided_;  // optimisers' slots
   Training training_;
   StepMemory memory_;  // but for a step's passes and exchange
+  StepTraffic traffic_;
 };
 
 // With something to spare for what is not counted.
