@@ -355,8 +355,8 @@ class Ranks(Toy):
         self.assertEqual(self.told([both[0], both[0]], "sees a checkpoint"), "")
         shutil.rmtree(self.path("here"))
         self.ok(*TRAIN, "--set", "run.steps=10", "--set", "run.seed=5", "--run", "there2")  # another run
-        self.assertEqual(self.told([both[0], [*both[1][:-1], "there2"]], said), "")
-        self.assertEqual(self.told([both[0], both[0]], said), "")
+        self.assertEqual(self.told([both[0], [*both[1][:-1], "there2"]], "sees a checkpoint"), "")
+        self.assertEqual(self.told([both[0], both[0]], "sees a checkpoint"), "")
 
     def told(self, commands, said):
         results = self.as_ranks(*commands)
