@@ -30,10 +30,8 @@ void ReplaySession::agree_on_ledger() {
            std::to_string(shortest->front()) + ", rank " + std::to_string(longest - ends.begin()) +
            " up to " + std::to_string(longest->front());
   ledger_.entries.resize(static_cast<std::size_t>(steps));
-  const std::string mine = ledger_.chain().hex();
-  const std::vector<std::string> all = comm::gather_texts(group_, mine);
-  const auto other =
-      std::ranges::find_if(all, [&](const std::string& one) { return one != all[0]; });
+  const auto all = comm::gather(group_, std::vector{ledger_.chain()});
+  const auto other = std::ranges::find_if(all, [&](const auto& one) { return one != all[0]; });
   if (other == all.end()) return;
   comm::await_all(group_);  // all find that
   throw Error(Code::kUsage,

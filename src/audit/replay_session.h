@@ -45,8 +45,7 @@ class ReplaySession {
   void without_witnesses() { recipe_.evidence.witness_rate = 0; }
 
   // Restores the newest checkpoint at or before `target` that all ranks have, or step 0. Returns the
-  // step restored.
-  // Error(kCorrupt) if that checkpoint is damaged.
+  // step restored. Error(kCorrupt) if that checkpoint is damaged.
   Step restore(Step target);
   // Restores, and computes up to the step before `target`. Error(kUsage) if the ledger does not
   // have that step; else as restore.

@@ -21,9 +21,9 @@ namespace stdfs = std::filesystem;
 
 // A name that nobody chooses for a file of his own: what bears it is removed.
 constexpr std::string_view kTemporary = ".lockstep.tmp";
+constexpr std::uint64_t kLinesPiece = 4096;  // bytes of a file's end, where a line is sought
 constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;  // of a picture, the largest file
-constexpr std::uint64_t kLinesPiece = 4096;  // of a file's end, where a line is sought
-constexpr std::uint64_t kMostText = std::uint64_t{64} << 20;  // that is read whole, and of a text
+constexpr std::uint64_t kMostText = std::uint64_t{64} << 20;    // that is read whole, and of a text
 
 bool is_link(const stdfs::path& path) {
   struct stat there {};

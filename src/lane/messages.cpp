@@ -46,10 +46,10 @@ class Together {
       for (Rank rank; rank.value < world; ++rank) {
         if (!sliced) parcels.gathered += parcel(sliced, rank, 1);
         if (rank == who.rank) continue;
-        parcels.out += parcel(sliced, rank, rows_of(who.plan, who.rank));
+        const std::int64_t message = parcel(sliced, rank, rows_of(who.plan, who.rank));
+        parcels.out += message;
+        parcels.longest = std::max(parcels.longest, message);
         parcels.in += parcel(sliced, who.rank, rows_of(who.plan, rank));
-        parcels.longest =
-            std::max(parcels.longest, parcel(sliced, rank, rows_of(who.plan, who.rank)));
       }
       parcels.sum = parcel(sliced, who.rank, 1);
     }

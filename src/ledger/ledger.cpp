@@ -173,9 +173,8 @@ std::optional<Difference> Writer::record(Entry entry) {
   const std::string line = format_entry(entry, chain_);
   try {
     file_->append(as_bytes(line));
-  } catch (
-      const Error&) {  // such as a full disk: no half line stays that others would take for damage
-    cut_half_line();
+  } catch (const Error&) {
+    cut_half_line();  // of a full disk, say: others would take it for damage
     throw;
   }
   size_ += line.size();

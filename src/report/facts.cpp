@@ -181,16 +181,13 @@ class Gatherer {
   // What each attempt says again, as of its recipe, stands there once.
   void warnings(const std::string& text) {
     std::vector<std::pair<std::string_view, std::int64_t>> found;  // the first, how many
-    const auto said = [](std::string_view line) { return line.substr(line.find(" warning: ")); };
+    std::map<std::string_view, std::size_t> known;                 // its place, by what it says
     for (const std::string_view line : lines_of(text)) {
       const std::size_t at = line.find(" warning: ");
       if (at == line.npos || at >= 40) continue;
-      const auto before = std::ranges::find_if(
-          found, [&](const auto& one) { return said(one.first) == said(line); });
-      if (before == found.end())
-        found.emplace_back(line, 1);
-      else
-        ++before->second;
+      const auto [said, is_new] = known.emplace(line.substr(at), found.size());
+      if (is_new) found.emplace_back(line, 0);
+      ++found[said->second].second;
     }
     for (const auto& [line, times] : found)
       facts_.warnings.push_back(std::string(line) +

@@ -91,10 +91,11 @@ class FailingCalls(Cli):
         """Whichever line: those from before there was a run's folder, or a later one."""
         for ranks in ("1", "2"):
             for at in (1, 2, 3):
+                mark = self.path(f"mark-{ranks}-{at}")
                 result = self.run_it(*TRAIN, "--run", "run", "--ranks", ranks, LD_PRELOAD=LIBRARY, FAULT_UNDER="run/log.txt",
-                                     FAULT_CALL="write", FAULT_AT=str(at), FAULT_ERRNO=str(errno.ENOSPC), FAULT_MARK=self.path("mark"))
+                                     FAULT_CALL="write", FAULT_AT=str(at), FAULT_ERRNO=str(errno.ENOSPC), FAULT_MARK=mark)
                 self.assertEqual(result.returncode, 0, result.stderr)
-                self.assertTrue(os.path.exists(self.path("mark")) or at > 1)
+                self.assertTrue(os.path.exists(mark) or at > 1)
                 shutil.rmtree(self.path("run"))
 
     def test_a_full_disk_leaves_no_half_line(self):

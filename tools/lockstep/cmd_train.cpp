@@ -62,9 +62,11 @@ std::string folder_of(const Options& options, const recipe::Recipe& recipe) {
 }
 
 // A run's own recipe makes another run elsewhere, which hardly anybody wants.
-void warn_of_runs_own(const stdfs::path& recipe, const stdfs::path& run) {
+// named: by --run, which says enough, but for a new run where a run's folder was given.
+void warn_of_runs_own(const stdfs::path& recipe, const stdfs::path& run, bool named) {
   std::error_code absent;
   const bool folder = stdfs::is_directory(recipe, absent);
+  if (named && (!folder || stdfs::exists(run, absent))) return;
   const train::RunFolder its{folder                     ? recipe
                              : recipe.has_parent_path() ? recipe.parent_path()
                                                         : "."};
@@ -106,9 +108,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
     const Beginning beginning = beginning_of(given, folder, options.source);
     const recipe::Recipe recipe = train::with_features_hash(beginning.recipe, folder);
     if (identity.rank == Rank(0)) {
-      const bool meant =
-          !options.run.empty() && (stdfs::exists(folder) || !stdfs::is_directory(options.recipe));
-      if (!options.source.from && !meant) warn_of_runs_own(options.recipe, folder);
+      if (!options.source.from) warn_of_runs_own(options.recipe, folder, !options.run.empty());
       for (const std::string& line : recipe::warnings(recipe)) log::warn(line);
     }
     Member member =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "course.h"
 #include "lockstep/core/clock.h"
@@ -62,21 +63,20 @@ struct Memory {
   train::StepMemory step;
 };
 
-std::vector<Memory> memories(const recipe::Recipe& recipe,
-                             const std::vector<std::int64_t>& sample_shape,
-                             const train::Ranks& ranks, std::int64_t asked,
-                             train::StepTraffic& traffic) {
+// And what rank 0 sends to the others, with any number of lanes at once.
+std::pair<std::vector<Memory>, train::StepTraffic> memories(
+    const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
+    const train::Ranks& ranks, std::int64_t asked) {
   std::vector<std::int64_t> choices = train::lanes_at_once_choices(recipe, ranks);
   if (asked > 0) choices = {std::min(asked, choices.front())};
   std::vector<Memory> all;
   train::StepWalk walk(recipe, sample_shape, ranks);
   for (const std::int64_t lanes : choices) {
     all.push_back({lanes, walk(lanes)});
-    traffic = walk.traffic();  // the same for any number
     // Fewer lanes need no less any more.
     if (all.size() > 1 && all.back().step.total() >= all[all.size() - 2].step.total()) break;
   }
-  return all;
+  return {std::move(all), walk.traffic()};
 }
 
 // The same on every machine: not what fits.
@@ -110,8 +110,7 @@ void dry_run(const recipe::Recipe& recipe, const std::filesystem::path& folder,
   if (recipe.evaluation.every > 0)  // all of it is checked
     classifier_bytes = train::IntervalEvaluation(recipe, *dataset, folder).classifier_bytes();
   const Size size = size_of(recipe, sample_shape);
-  train::StepTraffic traffic;
-  const std::vector<Memory> choices = memories(recipe, sample_shape, ranks, lanes_at_once, traffic);
+  const auto [choices, traffic] = memories(recipe, sample_shape, ranks, lanes_at_once);
   const std::int64_t drawn = dataset->size() - recipe.data.holdout;  // what training draws from
   const Course course = course_of(recipe, drawn);
   const std::string id = recipe::id(recipe).hex();
