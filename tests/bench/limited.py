@@ -71,11 +71,12 @@ def where_it_is(process, debugger_seconds=30):
             lines.append(f"  thread {thread.rpartition('/')[2]} {text_of(f'{thread}/comm')}: {clocks}, {text_of(f'{thread}/wchan')}")
         if debugger is None:
             continue
+        asked = subprocess.Popen([debugger, "-batch", "-nx", "-p", str(one), "-ex", "thread apply all backtrace 16"], text=True,
+                                 errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
-            calls = subprocess.run([debugger, "-batch", "-nx", "-p", str(one), "-ex", "thread apply all backtrace 16"], text=True,
-                                   errors="replace", stdin=subprocess.DEVNULL, capture_output=True, timeout=max(1, until - time.monotonic()))
-            lines.append((calls.stdout + calls.stderr)[-20000:])
+            lines.append(asked.communicate(timeout=max(1, until - time.monotonic()))[0][-20000:])
         except subprocess.TimeoutExpired:
+            asked.kill()  # and not waited for: a driver that hangs may keep it for ever
             lines.append(f"  {debugger} was not done in time")
     return "\n".join(lines) + "\n"
 

@@ -169,15 +169,14 @@ class Nccl final : public Transport {
     }
   }
 
-  // Ends the communicator by a call of NCCL that may last for ever: in a thread of its own, and
-  // waits for it so many seconds. Of two threads the first one does.
-  void let_go(ncclResult_t (*end)(ncclComm_t), double seconds) noexcept {
+  // Ends the communicator by a call of NCCL that may last for ever: so long in a thread of its own,
+  // the first of two to do it. Its GPU is 0: before an abort nothing is asked of one that hangs.
+  void let_go(auto end, double seconds) noexcept {
     const ncclComm_t communicator = taken();
     const double until = monotonic_seconds() + seconds;
     if (communicator == nullptr) return;
     try {
       const auto ended = std::make_shared<std::atomic<bool>>(false);
-      // NCCL sets the GPU itself, but only when it has told its work to end.
       std::thread([=] {
         end(communicator);
         *ended = true;
@@ -352,7 +351,12 @@ class Nccl final : public Transport {
       ask("ncclCommFinalize", ncclCommFinalize);
       wait_for_communicator();
     });
-    let_go(ncclCommDestroy, 1e-3 * static_cast<double>(connect_timeout_.count()));
+    // NCCL makes the thread's own GPU current again at the end, which opens it.
+    const auto destroy = [gpu = gpu_](ncclComm_t communicator) {
+      cudaSetDevice(gpu);
+      ncclCommDestroy(communicator);
+    };
+    let_go(destroy, 1e-3 * static_cast<double>(connect_timeout_.count()));
   }
 
   const std::size_t rank_, world_;

@@ -18,7 +18,7 @@ namespace lockstep::numerics::cuda {
 
 class Pool {
  public:
-  explicit Pool(int number) : number_(make_current(number)) {
+  explicit Pool(int number) : number_(make_current(number)), done_(number) {
     must(cudaDeviceGetDefaultMemPool(&pool_, number), "its memory");
     // What was given back is taken again, and the driver not asked.
     std::uint64_t most = UINT64_MAX;
@@ -94,9 +94,8 @@ class Pool {
   void observe_all() {
     const std::scoped_lock lock(mutex_);
     for (const cudaStream_t stream : streams_) {
-      Event done(number_);
-      done.record(stream);
-      done.wait();
+      done_.record(stream);
+      done_.wait();
       // It is done: tells the driver that the host knows, which a look may not (cudaMemPoolTrimTo).
       must(cudaStreamSynchronize(stream), "the work before");
     }
@@ -105,6 +104,7 @@ class Pool {
   int number_;
   cudaMemPool_t pool_ = nullptr;
   std::mutex mutex_;
+  Event done_;  // a GPU whose memory is all taken has none for another
   std::set<cudaStream_t> streams_{nullptr};  // that take
   std::function<void()> others_give_back_;
 };

@@ -66,7 +66,7 @@ struct Group {
 
 // Outlives its handle while a stream has work of it.
 struct Communicator {
-  int rank, world, server;
+  int rank, world, server, gpu;
   std::mutex mutex;                          // of streams' work, and of the end
   std::vector<std::unique_ptr<Link>> links;  // by rank; null: this one
   std::atomic<bool> connected = false, aborted = false;
@@ -300,6 +300,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int world, ncclUni
   Communicator& all = (*communicator)->all;
   all.rank = rank;
   all.world = world;
+  cudaGetDevice(&all.gpu);
   std::memcpy(&all.server, id.internal, sizeof all.server);
   all.connecting = std::thread([&all] { all.connect(); });
   return ncclInProgress;
@@ -359,6 +360,10 @@ ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
 ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
   Communicator& all = communicator->all;
   if (!all.finalized) die("a communicator is destroyed that was not finalized");
+  int current = 0;
+  cudaGetDevice(&current);
+  // NCCL makes it current again, and CUDA opens it for this process.
+  if (current != all.gpu) die("a communicator is destroyed by a thread of another GPU");
   for (const auto& link : all.links)
     while (link && !link->heard_goodbye() && !link->lost())
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
