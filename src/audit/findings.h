@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lockstep/audit/verify.h"
+#include "lockstep/checkpoint/store.h"
 #include "lockstep/core/file_system.h"
 
 namespace lockstep::audit {
@@ -41,6 +42,10 @@ class Findings {
   // Reports a file that nothing vouches for, unless it is temporary: a kill leaves those.
   void foreign(const std::filesystem::path& path);
 
+  // By its name, which a checkpoint's copy need not have.
+  static std::optional<Step> named_step(const std::filesystem::path& file) {
+    return checkpoint::step_of(file.filename().string());
+  }
   // False for a link: it may lead to any file.
   static bool is_file(const std::filesystem::path& path);
   // Throws Error(kCorrupt) unless it exists and is a file.

@@ -99,11 +99,8 @@ class Verifier : public Findings {
   }
 
   void lone_checkpoint(const stdfs::path& file) {
-    const stdfs::path signature = file.string() + ".sig";
-    const auto step = checkpoint::step_of(file.filename().string());
-    if (step && fs_.exists(signature)) {
-      if (const auto parsed = statement(signature, *step)) accept(*parsed);
-    }
+    if (const stdfs::path signature = file.string() + ".sig"; fs_.exists(signature))
+      if (const auto parsed = statement(signature, named_step(file))) accept(*parsed);
     checkpoint_file(file, nullptr);
   }
 
@@ -128,7 +125,9 @@ class Verifier : public Findings {
       return differ(file.string() + ": " + *what);
     const auto recipe = attempt([&] { return train::recipe_in(meta, file.string()); });
     if (!recipe) return;
-    if (checkpoint::step_of(file.filename().string()) != state.step)
+    if (!named_step(file))
+      result.notes.push_back(file.string() + ": it is of step " + std::to_string(state.step.value));
+    else if (*named_step(file) != state.step)
       differ(file.string() + ": its name does not match its step, " +
              std::to_string(state.step.value));
     claims(file, *loaded, ledger ? ledger->header : train::header_of(*recipe, meta.data), *recipe);
@@ -162,7 +161,7 @@ class Verifier : public Findings {
   }
 
   // A statement that is whole, under its step's name and by the key, if there is one.
-  std::optional<checkpoint::Statement> statement(const stdfs::path& path, Step step) {
+  std::optional<checkpoint::Statement> statement(const stdfs::path& path, std::optional<Step> is) {
     const auto parsed = attempt([&]() -> std::optional<checkpoint::Statement> {
                           try {
                             return checkpoint::parse_statement(read_text(fs_, path), path.string());
@@ -173,7 +172,7 @@ class Verifier : public Findings {
                         }).value_or(std::nullopt);
     if (!parsed) return std::nullopt;
     std::string what;
-    if (parsed->step != step)
+    if (is.value_or(parsed->step) != parsed->step)
       what = "its name does not match its step, " + std::to_string(parsed->step.value);
     if (key_ && parsed->key != *key_) what = "it is signed by another key";
     if (what.empty()) return parsed;
@@ -207,9 +206,9 @@ class Verifier : public Findings {
 
   void against_statement(const stdfs::path& file, const checkpoint::Loaded& loaded) {
     const stdfs::path signature = file.string() + ".sig";
-    const auto step = checkpoint::step_of(file.filename().string());
-    const auto found = step ? statements_.find(*step) : statements_.end();
-    if (found != statements_.end()) {
+    const auto named = named_step(file);  // of a copy it need not be: then there is one
+    if (const auto found = named ? statements_.find(*named) : statements_.begin();
+        found != statements_.end()) {
       if (const auto what = train::mismatch(found->second, loaded))
         differ(signature.string() + ": " + *what);
     } else if (key_ && !fs_.exists(signature) && fs_.exists(file)) {
@@ -372,11 +371,11 @@ VerifyResult verify(const stdfs::path& path, const VerifyOptions& options) {
     train::require_run(real_file_system(), {path});
     verifier.run_folder({path});
     verifier.follow(parents);
-  } else if (!stdfs::exists(path)) {
-    throw Error(Code::kUsage, "there is no " + path.string(),
-                "give a run folder or a step-NNNNNNNN.h5");
-  } else if (path.extension() != ".h5") {
-    throw Error(Code::kUsage, path.string() + " is neither a run folder nor a checkpoint",
+  } else if (!stdfs::exists(path) ||
+             (path.extension() != ".h5" && !stdfs::exists(path.string() + ".sha256"))) {
+    throw Error(Code::kUsage,
+                stdfs::exists(path) ? path.string() + " is neither a run folder nor a checkpoint"
+                                    : "there is no " + path.string(),
                 "give a run folder or a step-NNNNNNNN.h5");
   } else if (!parents.empty()) {
     throw Error(Code::kUsage, "--parent is of a run: " + path.string() + " is a checkpoint alone",
@@ -389,10 +388,8 @@ VerifyResult verify(const stdfs::path& path, const VerifyOptions& options) {
     result.findings.push_back({.code = Code::kCorrupt,
                                .what = path.string() + ": nothing in it is signed",
                                .not_signed = true});
-  if (key) {  // with a key: what disagrees may be forged
-    for (Finding& finding : result.findings)
-      if (finding.code == Code::kDiffer) finding.code = Code::kCorrupt;
-  }
+  for (Finding& finding : result.findings)  // with a key: what disagrees may be forged
+    if (key && finding.code == Code::kDiffer) finding.code = Code::kCorrupt;
   if (!result.findings.empty()) result.signed_to.reset();
   return result;
 }

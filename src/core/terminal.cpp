@@ -27,6 +27,13 @@ std::string_view cut(std::string_view line, std::size_t width) {
   return line;
 }
 
+// As many whole fields as fit: a number that is cut is another one.
+std::string_view fields(std::string_view line, std::size_t width) {
+  const std::string_view head = cut(line, width);
+  const std::size_t end = head.size() < line.size() ? line.rfind("  ", head.size()) : line.npos;
+  return end == line.npos ? head : line.substr(0, end);
+}
+
 // At once: ranks share this stream, and their lines must not run into each other.
 void write(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
@@ -49,7 +56,7 @@ bool Terminal::live() const {
 // column stays free, where terminals would begin a new line.
 std::string Terminal::drawn() const {
   if (status_.empty()) return {};
-  return std::string(cut(status_, columns() - 1)).append(kClear) + "\r";
+  return std::string(fields(status_, columns() - 1)).append(kClear) + "\r";
 }
 
 void Terminal::status(const std::string& line) {

@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <span>
 #include <system_error>
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/file_system.h"
+#include "lockstep/core/read_descriptor.h"
 
 namespace lockstep::hash {
 namespace {
@@ -49,28 +51,14 @@ void create(const stdfs::path& path, mode_t mode, const std::string& text) {
   fail_to_write(path);
 }
 
-// Up to the file's end, or until `text` is full; -1: errno. A pipe, as of `--sign <(command)`, gives
-// its bytes bit by bit.
-ssize_t read_all(int fd, bool pipe, std::string& text) {
-  if (pipe && ::fcntl(fd, F_SETFL, 0) != 0) return -1;  // waits for who writes, if anybody does
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t n = ::read(fd, text.data() + done, text.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return -1;
-    if (n == 0) break;
-    done += static_cast<std::size_t>(n);
-  }
-  return static_cast<ssize_t>(done);
-}
-
 // A link is followed: the user named it. `privately`: for nobody but its owner.
 std::string read(const stdfs::path& path, bool privately) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat status {};
   std::string text(kMostBytes + 1, '\0');
-  const ssize_t n =
-      fd < 0 || ::fstat(fd, &status) != 0 ? -1 : read_all(fd, S_ISFIFO(status.st_mode), text);
+  const std::int64_t n = fd < 0 || ::fstat(fd, &status) != 0
+                             ? -1
+                             : read_descriptor(fd, std::as_writable_bytes(std::span(text)));
   const int error = errno;
   if (fd >= 0) ::close(fd);
   if (n < 0)

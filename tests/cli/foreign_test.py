@@ -72,6 +72,10 @@ class Foreign(Cli):
         self.write("kept.h5.sha256", sidecar(self.whole))
         self.assertEqual(self.ok("inspect", "kept.h5"), self.ok("inspect", LAST))
         self.assertIn("kept.h5 is a checkpoint, no recipe", self.refused(2, "train", "kept.h5"))
+        for name in ("kept.h5", "kept"):  # which names no step that could be another than its own
+            self.write(name, self.whole)
+            self.write(name + ".sha256", sidecar(self.whole))
+            self.assertIn("the evidence holds", self.ok("verify", name))
 
     def test_what_is_no_checkpoint_is_2(self):
         self.write("notes.txt", "hello")

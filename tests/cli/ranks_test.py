@@ -252,6 +252,26 @@ class Ranks(Toy):
         both[1].kill()
         both[1].communicate()
 
+    def test_a_secret_may_come_through_a_pipe_bit_by_bit(self):
+        self.secret("mine")
+        piped = ["bash", "-c", 'LOCKSTEP_SECRET_FILE=<(head -c 16 mine; sleep 1; tail -c +17 mine) exec "$0" "$@"',
+                 PROGRAM, *TRAIN, "--run", "run", "--quiet"]
+        read = ["sh", "-c", 'LOCKSTEP_SECRET_FILE=mine exec "$0" "$@"', PROGRAM, *TRAIN, "--run", "run", "--quiet"]
+        for result in self.as_ranks(piped, read):
+            self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.evidence("run"), self.alone())
+
+    def test_a_signal_ends_the_wait_for_a_secret(self):
+        os.mkfifo(self.path("pipe"), 0o600)
+        writer = os.open(self.path("pipe"), os.O_RDWR)  # who never writes
+        self.addCleanup(os.close, writer)
+        rank = self.by_hand(0, LOCKSTEP_SECRET_FILE=self.path("pipe"), port=str(free_port()))
+        time.sleep(1)
+        rank.terminate()
+        _, err = rank.communicate(timeout=60)
+        self.assertEqual(rank.returncode, 75, err)
+        self.assertIn("stopped by a signal before the secret was read (nothing was begun)", err)
+
     def test_nobody_ends_before_the_result_is_shown(self):
         """A launcher that sees one rank end with an error ends the others: torchrun at once, by SIGTERM."""
         no_such_gpu = ["sh", "-c", 'exec "$0" "$@" --device cuda:99']

@@ -86,6 +86,15 @@ class Keys(Signed):
         self.assertEqual(self.read(name), self.read(checkpoint(10, "file", ".sig")))
         self.verified(0, "pipe", "--key", "key.pub")
 
+    def test_a_signed_checkpoint_is_proved_under_any_name(self):
+        self.train(run="run")
+        last, before = (checkpoint(step) for step in (40, 30))
+        for tail in ("", ".sha256", ".sig"):
+            shutil.copy(self.path(last + tail), self.path("kept" + tail))
+        self.verified(0, "kept", "--key", "key.pub")
+        shutil.copy(self.path(before + ".sig"), self.path("kept.sig"))
+        self.verified(5, "kept", "--key", "key.pub")
+
     def test_that_will_not_do_are_named_before_anything_is_trained(self):
         self.openssl("genpkey", "-algorithm", "ED25519", "-aes256", "-pass", "pass:secret", "-out", "locked")
         self.openssl("genpkey", "-algorithm", "X25519", "-out", "x25519")

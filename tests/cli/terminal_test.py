@@ -98,6 +98,8 @@ class Terminal(Toy):
         for update in updates:
             self.assertLessEqual(len(update), COLUMNS - 1)
             self.assertRegex(update, r"^step \d+/1500  \d+%  ")
+            for field in update.split("  ")[2:]:  # whole ones: a number that is cut is another
+                self.assertRegex(field, r"^(ETA [\d.hms ]+|[\d.]+ (steps|samples)/s|discriminator [\d.e-]+)$")
         lines = screen(text)
         self.assertEqual(lines.pop(), "")
         self.assertTrue(lines[-3].startswith("step 1500/1500  100%  "), lines)

@@ -15,6 +15,7 @@
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
+#include "lockstep/core/read_descriptor.h"
 #include "lockstep/core/text.h"
 #include "lockstep/hash/hmac.h"
 #include "lockstep/ops/gpu_tensors.h"
@@ -47,13 +48,16 @@ Bytes read_secret(const comm::Environment& environment) {
                 "make one, (umask 077; head -c 32 /dev/urandom > secret), copy it to every host, "
                 "and set the variable to its path");
   // By its path, not by core's file system, which refuses links: --ranks hands over /proc/self/fd.
-  const int fd = ::open(path->c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // no FIFO is waited for
+  const int fd = ::open(path->c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat status {};
   Bytes secret(kLongestSecret + 1);
-  const ssize_t n =
-      fd < 0 || ::fstat(fd, &status) != 0 ? -1 : ::read(fd, secret.data(), secret.size());
+  const std::int64_t n =
+      fd < 0 || ::fstat(fd, &status) != 0 ? -1 : read_descriptor(fd, secret, train::stop_requested);
   if (fd >= 0) ::close(fd);
   close_handed_over(*path);
+  if (n < 0 && train::stop_requested())
+    throw Error(Code::kPreempted, "stopped by a signal before the secret was read",
+                "nothing was begun");
   if (n < 0)
     throw Error(Code::kUsage, "LOCKSTEP_SECRET_FILE: cannot read " + *path,
                 "it must be there on every rank's machine");
