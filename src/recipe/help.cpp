@@ -250,7 +250,7 @@ pictures.h5 --size 32` makes a data set of them and prints the number of each cl
 classes: leave out `classes`, `label_dropout` and `guidance`. `pack` also reads arrays of NumPy (`.npz`, `.npy`), CIFAR-10
 and CIFAR-100; [data](data.md) says how, and what becomes of sizes, colours and broken files.
 
-A recipe for two classes, with guidance. It takes about 10 minutes on one core for 32x32 pictures in colour. (`--dry-run`
+A recipe for two classes, with guidance. It takes 10 to 30 minutes on one core for 32x32 pictures in colour. (`--dry-run`
 says how long a step takes at least, and `recipes/` has more.)
 
 ```toml
