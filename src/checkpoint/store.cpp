@@ -94,6 +94,8 @@ void sweep(FileSystem& fs, const stdfs::path& folder) {
 
 std::vector<Step> superseded(const Retention& retention, const std::vector<Present>& present) {
   std::vector<Step> gone;
+  const bool stopped = !present.empty() && present.back().reason == Reason::kInterim &&
+                       !scheduled(retention, present.back().step);
   std::int64_t newer = 0;  // already passed, from the newest; without interim ones
   for (auto one = present.rbegin(); one != present.rend(); ++one) {
     if (one->reason == Reason::kInterim && !scheduled(retention, one->step)) {
@@ -101,7 +103,7 @@ std::vector<Step> superseded(const Retention& retention, const std::vector<Prese
       continue;
     }
     ++newer;
-    if (retention.keep_last > 0 && newer > retention.keep_last &&
+    if (!stopped && retention.keep_last > 0 && newer > retention.keep_last &&
         !due(one->step, retention.keep_every) && one->step > Step(0))
       gone.push_back(one->step);
   }

@@ -8,6 +8,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/list.h"
 #include "lockstep/core/log.h"
+#include "lockstep/core/text.h"
 #include "lockstep/data/decode.h"
 #include "lockstep/data/idx.h"
 #include "picture_stack.h"
@@ -34,6 +35,24 @@ struct Listing {
   }
 };
 
+[[noreturn]] void refuse_unlisted(const stdfs::path& folder, const stdfs::filesystem_error& error) {
+  throw Error(Code::kData, "cannot list " + folder.string() + ": " + error.code().message(),
+              "make it readable, or move it away");
+}
+
+// A link whose folder is not mounted, or not for this user, would be a class less, and the others
+// would have other numbers.
+void require_target(const stdfs::directory_entry& link) {
+  std::error_code why;
+  if (!link.is_symlink(why)) return;
+  const stdfs::file_type type = link.status(why).type();
+  if (type == stdfs::file_type::none || type == stdfs::file_type::not_found)
+    throw Error(
+        Code::kData,
+        link.path().string() + " is a link, and what it names cannot be reached: " + why.message(),
+        "make it readable, or remove the link");
+}
+
 // Links to files and to the folders of classes are followed, deeper ones are not: they may lead in
 // a circle.
 Listing list(const stdfs::path& folder) {
@@ -42,20 +61,27 @@ Listing list(const stdfs::path& folder) {
     const std::string name = entry.path().filename().string();
     std::error_code gone;
     if (!entry.is_directory(gone)) {
+      if (!name.starts_with('.') && !is_picture_name(name)) require_target(entry);
       found.add(entry.path(), name);
       continue;
     }
     if (name.starts_with('.')) continue;
     found.tops.push_back(name);
-    for (auto below = stdfs::recursive_directory_iterator(entry.path());
-         below != stdfs::recursive_directory_iterator(); ++below) {
-      const bool hidden = below->path().filename().string().starts_with('.');
-      if (below->is_directory(gone) && hidden) below.disable_recursion_pending();
-      const std::string path = name + "/" + below->path().lexically_relative(entry).string();
-      if (!below->is_directory(gone))
-        found.add(below->path(), path);
-      else if (below->is_symlink(gone) && !hidden)
-        found.links.push_back(path);
+    stdfs::path at = entry.path();  // which the iterator's errors do not say
+    try {
+      for (auto below = stdfs::recursive_directory_iterator(at);
+           below != stdfs::recursive_directory_iterator(); ++below) {
+        at = below->path();
+        const bool hidden = at.filename().string().starts_with('.');
+        if (below->is_directory(gone) && hidden) below.disable_recursion_pending();
+        const std::string path = name + "/" + at.lexically_relative(entry).string();
+        if (!below->is_directory(gone))
+          found.add(at, path);
+        else if (below->is_symlink(gone) && !hidden)
+          found.links.push_back(path);
+      }
+    } catch (const stdfs::filesystem_error& error) {
+      refuse_unlisted(at, error);
     }
   }
   std::ranges::sort(found.pictures);
@@ -154,6 +180,15 @@ void warn_of_parts(const stdfs::path& folder, const std::vector<std::string>& cl
             " are rather parts of a data set: give " + (folder / found[0]).string());
 }
 
+// A folder's name reads like its number, and is not.
+void warn_of_numbers(const std::vector<std::string>& classes) {
+  for (std::size_t i = 0; i < classes.size(); ++i)
+    if (const auto number = parse_int(classes[i]);
+        number && *number != static_cast<std::int64_t>(i))
+      return log::warn("the class of the folder " + classes[i] + " is " + std::to_string(i) +
+                       ": folders are numbered from 0 in byte order; --classes gives them others");
+}
+
 Source read_listed(const stdfs::path& folder, const Listing& found,
                    std::vector<std::string> classes, const SourceOptions& options,
                    PictureStack& stack) {
@@ -212,11 +247,13 @@ Source read_picture_folder(const stdfs::path& folder, const SourceOptions& optio
   std::vector<std::string> classes = classes_of(folder, found);
   if (!options.classes.empty()) classes = named(folder, classes, options.classes);
   warn_of_no_classes(folder, found, classes);
-  if (options.labels_wanted && options.labels.empty() && options.classes.empty())
+  if (options.labels_wanted && options.labels.empty() && options.classes.empty()) {
     warn_of_parts(folder, classes);
+    warn_of_numbers(classes);
+  }
   return read_listed(folder, found, std::move(classes), options, stack);
 } catch (const stdfs::filesystem_error& e) {
-  throw Error(Code::kData, "cannot list " + e.path1().string() + ": " + e.code().message());
+  refuse_unlisted(e.path1(), e);
 } catch (const std::bad_alloc&) {
   throw no_memory(folder, "its pictures");
 }

@@ -87,7 +87,7 @@ Ledger parse(std::string_view text, const std::string& name, TornTail torn) {
   if (whole < text.size() && torn == TornTail::kRefuse) {
     throw Error(Code::kCorrupt, where() + ": the line is cut off (no line end)",
                 "a write was cut short, as by a full disk: the command that trained this run drops "
-                "the line and goes on");
+                "the line and goes on; if the step has a checkpoint, restore the file from a copy");
   }
   if (number == 1) throw Error(Code::kCorrupt, name + ":1: the ledger has no first line", kHint);
   return ledger;

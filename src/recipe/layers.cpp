@@ -65,6 +65,9 @@ constexpr std::size_t kMostFiles = 64;  // of one recipe
 void add_files(std::vector<Layer>& layers, const stdfs::path& path,
                std::vector<std::string> chain) {
   Layer layer = text_layer(read_recipe(path), path.string());
+  if (layer.table.empty())  // a copy or an editor that did not get further
+    fail(path.string() + ": this recipe says nothing",
+         "`lockstep train --help-recipe` lists what it can say");
   resolve_paths(layer.table, folder_of(path));
   chain.push_back(stdfs::canonical(path).string());
   const toml::node* extends = layer.table.get("extends");
@@ -185,9 +188,10 @@ Layer text_layer(const std::string& text, const std::string& name) {
     return {toml::parse(text), name, true};
   } catch (const toml::parse_error& error) {
     const toml::source_position at = error.source().begin;
+    const bool twice = error.description().find("redefine") != std::string_view::npos;
     fail(name + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": " +
              std::string(error.description()),
-         hint_for(text, at.line));
+         twice ? "it stands in the file twice: write both into one" : hint_for(text, at.line));
   }
 }
 

@@ -122,6 +122,22 @@ bool learnt_from_held_out(const recipe::Recipe& parent, const recipe::Recipe& ch
          (parent.run.seed != child.run.seed || parent.data.holdout < child.data.holdout);
 }
 
+// What the parent's networks learnt otherwise than this run's will, if anything.
+std::optional<std::string> other_target(const recipe::Recipe& parent, const recipe::Recipe& child) {
+  const auto theirs = recipe::keys_of(recipe::canonical(parent)),
+             ours = recipe::keys_of(recipe::canonical(child));
+  for (const char* key : {"objective.kind", "objective.prediction"}) {
+    const auto of = [&](const auto& keys) {
+      const auto found = std::ranges::find(keys, key, &std::pair<std::string, std::string>::first);
+      return found == keys.end() ? "not set" : found->second;
+    };
+    if (of(theirs) != of(ours))
+      return std::string(key) + " is " + of(ours) + ", in the parent " + of(theirs) +
+             ": its networks learnt another target";
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 hash::Digest root_of(const state::State& state, const std::string& role) {
@@ -173,6 +189,7 @@ Start start_from(const SavedState& parent, recipe::Recipe recipe) {
     continuation.notes.emplace_back(
         "the parent learnt from some of the samples that are held out now: run.seed chooses which, "
         "and data.holdout how many");
+  if (auto target = other_target(theirs, recipe)) continuation.notes.push_back(std::move(*target));
   for (const objective::PhaseNames& phase : recipe::phases(recipe)) {
     const std::int64_t here = objective::steps_between(recipe.objective, phase),
                        there = objective::steps_between(theirs.objective, phase);

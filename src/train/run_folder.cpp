@@ -152,7 +152,7 @@ Adopted adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe rec
     fs.remove_abandoned(temporary_of(file));
   Adopted adopted;
   if (fs.exists(folder.recipe()) || fs.exists(folder.ledger())) {
-    const auto there = recipe_there(fs, folder, recipe, adopted);
+    const auto& there = adopted.before = recipe_there(fs, folder, recipe, adopted);
     const std::string mine = recipe::canonical_bits(recipe),
                       theirs = recipe::canonical_bits(there.value_or(recipe));
     if (mine != theirs) {

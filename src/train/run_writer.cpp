@@ -43,6 +43,10 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
   const checkpoint::Statements statements = statements_by(fs_, folder_, key);
   Adopted adopted = adopt_recipe(fs_, folder_, recipe_, dataset);
   log::open_file(folder_.log());
+  if (adopted.before) {
+    const Step done = adopted.ledger ? adopted.ledger->ledger.last() : Step(0);
+    for (const std::string& line : withdrawn(*adopted.before, done, recipe_)) log::warn(line);
+  }
   sweep(fs_, folder_);  // nothing before it is this recipe's run
   if (!adopted.mended.empty())
     log::warn(adopted.mended + ": written anew, because the ledger is of the given recipe");
@@ -71,8 +75,13 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
       log::warn(first.string() + " is missing: the run goes on, but verify and replay want it; " +
                 "restore it from another copy");
   }
-  saver_->retire(at());
+  // Who left out a --set by mistake has until the next one to see it.
+  if (!adopted.before || !keeps_fewer(adopted.before->checkpoint, recipe_.checkpoint))
+    saver_->retire(at());
   for (const std::string& line : warnings(recipe_, dataset)) log::warn(line);
+  const auto files = data::files(recipe_.data);
+  if (ledger_->last() == Step(0) && !files.empty())  // a default may have chosen them
+    log::info("data: " + counted(dataset.size(), "sample") + " of " + files.front());
 }
 
 std::string RunWriter::source_option() const {

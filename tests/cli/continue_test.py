@@ -4,8 +4,11 @@ import hashlib
 import json
 import os
 import re
+import signal
+import subprocess
+import time
 
-from support import SOURCE, Cli, main
+from support import PROGRAM, SOURCE, Cli, main
 
 TOY = os.path.join(SOURCE, "recipes/golden/toy-gan.toml")
 SMALL = ["--set", "generator.hidden=8", "--set", "discriminator.hidden=8", "--set", "samples.count=0"]
@@ -78,6 +81,56 @@ class GoesOn(Cli):
         for step in (2, 4, 6):
             self.assertIn(f"step-0000000{step}.h5: checkpoint.keep_last is 2", log)
 
+    def stopped(self, *arguments, lines):
+        """A training that a signal stops when its metrics have more lines: what it said."""
+        process = subprocess.Popen([PROGRAM, "train", *arguments, "--quiet", "--threads", "1"], cwd=self.folder, text=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(process.kill)
+        metrics, until = self.path("run/metrics.jsonl"), time.monotonic() + 60
+        while not os.path.exists(metrics) or self.read(metrics).count(b"\n") <= lines:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 75, said)
+        return said
+
+    def test_what_a_start_withdraws_by_a_left_out_set_is_told(self):
+        run = [TOY, "--run", "run", *SMALL]
+        self.stopped(*run, "--set", "run.steps=100000", "--set", "checkpoint.every=5", "--set", "checkpoint.keep_last=0", lines=20)
+        due = [step for step in self.checkpoints() if step % 5 == 0]
+        self.assertGreater(len(due), 3)
+        fewer = ("checkpoint.keep_last was 0 in this run, and is 1: checkpoints that it was to keep go when the next one is due "
+                 "(--set checkpoint.keep_last=0 goes on as before)")
+        ends = "run.steps was 100000 in this run, and is 99999: it ends earlier (--set run.steps=100000 goes on as before)"
+        again = [*run, "--set", "checkpoint.keep_last=1", "--set", "checkpoint.every=50000", "--set", "run.steps=99999"]
+        self.assertEqual(json.loads(self.ok("train", *again, "--dry-run", "--json"))["warnings"], [ends, fewer])
+        said = self.stopped(*again, lines=self.read("run/metrics.jsonl").count(b"\n") + 3)  # by who reads that
+        self.assertTrue(said.startswith(f"warning: {ends}\nwarning: {fewer}\n"), said)
+        *kept, last = self.checkpoints()
+        self.assertEqual(kept, due)
+        self.train(*run, "--set", f"run.steps={last + 1}", "--set", "checkpoint.keep_last=1")
+        self.assertEqual(self.checkpoints(), [last + 1])  # as was wanted
+
+    def test_one_that_is_done_and_another_recipe_withdraw_nothing(self):
+        first = [TOY, "--run", "run", *SMALL]
+        self.train(*first, "--set", "run.steps=8")
+        self.assertEqual(self.run_it("train", *first, "--set", "run.steps=6", "--quiet").stderr, "")
+        other = ["train", *first, "--set", "run.seed=99", "--dry-run", "--json"]
+        self.assertIn("run is a run of another recipe, and `train` refuses that: run.seed is 99, there ",
+                      json.loads(self.ok(*other))["warnings"][0])
+
+    def test_a_start_that_keeps_fewer_marks_is_told(self):
+        first = [TOY, "--run", "run", *SMALL, "--set", "checkpoint.every=1", "--set", "checkpoint.keep_last=1"]
+        self.train(*first, "--set", "run.steps=6", "--set", "checkpoint.keep_every=2")
+        self.assertEqual(self.checkpoints(), [2, 4, 6])
+        for keep, told in ((2, False), (1, False), (4, True)):
+            said = self.run_it("train", *first, "--set", "run.steps=6", "--set", f"checkpoint.keep_every={keep}", "--quiet").stderr
+            self.assertEqual("checkpoint.keep_every was" in said, told, said)
+        self.assertEqual(self.checkpoints(), [2, 4, 6])
+        self.train(*first, "--set", "run.steps=7", "--set", "checkpoint.keep_every=4")
+        self.assertEqual(self.checkpoints(), [4, 7])
+
 
 class FromAnotherRun(Cli):
     def setUp(self):
@@ -149,6 +202,17 @@ class FromAnotherRun(Cli):
             self.ok("train", "tiny.toml", "--from", "held", "--run", run, "--quiet", "--set", "run.from.optimizer=anew",
                     *(word for change in changes for word in ("--set", change)))
             self.assertEqual(said in self.read(run, "log.txt").decode(), told, run)
+
+    def test_tells_of_another_target(self):
+        self.ok("train", "tiny.toml", "--run", "noise", "--quiet")
+        for run, changes, told in (
+                ("same", ("objective.kind=ddpm",), ""), ("v", ("objective.prediction=v",), 'objective.prediction is "v", in the parent "epsilon"'),
+                ("flow", ("objective.kind=flow", "objective.sampler=euler"), 'objective.kind is "flow", in the parent "ddpm"')):
+            self.ok("train", "tiny.toml", "--from", "noise", "--run", run, "--quiet",
+                    *(word for change in changes for word in ("--set", change)))
+            log = self.read(run, "log.txt").decode()
+            self.assertEqual("its networks learnt another target" in log, told != "", run)
+            self.assertIn(told, log)
 
     def test_says_where_it_starts(self):
         self.ok(*self.child, "--from", "parent@3", "--run", "child")

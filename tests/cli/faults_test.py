@@ -105,6 +105,14 @@ class Limits(Cli):
         shutil.rmtree(self.path("limited"))
         return result.stderr.splitlines()
 
+    def test_many_more_threads_than_cpus_are_told_of(self):
+        one = {min(os.sched_getaffinity(0))}
+        for threads, told in (8, False), (9, True):
+            result = subprocess.run([PROGRAM, "train", "tiny.toml", "--threads", str(threads)], cwd=self.folder, capture_output=True, text=True,
+                                    check=False, preexec_fn=lambda: os.sched_setaffinity(0, one))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual("--threads 9: a rank may use 1 CPU here" in result.stderr, told, result.stderr)
+
     def test_threads_that_do_not_start_are_4(self):
         lines = self.expect_4_then_the_same("cannot start a thread", {resource.RLIMIT_AS: 8 << 30}, "--threads", "4096")
         self.assertEqual(len(lines), 1, lines)

@@ -154,6 +154,35 @@ class PictureFolder(Pack):
         self.assertEqual(self.run_it("pack", "d", "out.h5", "--quiet").stderr,
                          "warning: d: 1 link to a folder inside a class is not followed, such as b/circle\n")
 
+    def test_a_class_that_a_link_does_not_reach_is_not_left_out(self):
+        self.folder_of({f"d/{name}/1.png": png(1, 1, [1], colour=0) for name in ("a", "c")})
+        os.symlink(self.path("unmounted/pictures"), self.path("d/b"))
+        result = self.run_it("pack", "d", "out.h5")
+        self.assertEqual((result.returncode, result.stderr), (
+            3, "lockstep: d/b is a link, and what it names cannot be reached: No such file or directory (make it readable, or remove "
+               "the link)\n"))
+        self.assertFalse(os.path.exists(self.path("out.h5")))
+        os.makedirs(self.path("unmounted/pictures"))
+        self.write("unmounted/pictures/1.png", png(1, 1, [1], colour=0))
+        self.assertEqual(self.packed("d")[0]["classes"], ["a", "b", "c"])
+
+    def test_whose_classes_are_called_by_other_numbers_is_warned_of(self):
+        self.folder_of({f"d/{name}/1.png": png(1, 1, [1], colour=0) for name in ("0", "1", "2", "10")})
+        self.assertEqual(self.run_it("pack", "d", "out.h5", "--quiet").stderr,
+                         "warning: the class of the folder 10 is 2: folders are numbered from 0 in byte order; --classes gives them "
+                         "others\n")
+        self.assertEqual(self.run_it("pack", "d", "out.h5", "--quiet", "--classes", "0,1,2,10").stderr, "")
+        os.rename(self.path("d/10"), self.path("d/3"))
+        self.assertEqual(self.run_it("pack", "d", "out.h5", "--quiet").stderr, "")
+
+    def test_a_folder_that_cannot_be_listed_is_named(self):
+        self.folder_of({f"d/{name}/1.png": png(1, 1, [1], colour=0) for name in ("a/deep", "b")})
+        os.chmod(self.path("d/a/deep"), 0)
+        self.addCleanup(os.chmod, self.path("d/a/deep"), 0o700)
+        if os.access(self.path("d/a/deep"), os.R_OK):
+            self.skipTest("NOT PROVED: a folder that cannot be listed is named: root lists all folders")
+        self.assertEqual(self.refused_pack("d"), "cannot list d/a/deep: Permission denied (make it readable, or move it away)")
+
     def test_that_is_mixed_or_empty_is_refused(self):
         one = png(1, 1, [1], colour=0)
         self.folder_of({"d/a/1.png": one, "d/1.png": one, "other/read.me": "", "none/.x": ""})

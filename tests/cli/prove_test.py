@@ -383,6 +383,8 @@ class Diff(Prove):
         self.assertIn(f"data differs; the losses differ from step {first} on", self.run_it("diff", "a", "b").stdout)
         self.ok("pack", "images", "pack.h5")
         self.assertIn("pack.h5 is a data file, and those are not compared", self.refused(125, "diff", "pack.h5", "pack.h5"))
+        self.ok("sample", "a", "--count", "1", "--out", "s.npz")
+        self.assertIn("s.npz is an archive of samples, and those are not compared (`cmp` compares their bytes", self.refused(125, "diff", "s.npz", "s.npz"))
 
     def test_of_pictures_of_another_shape(self):
         self.train("a")

@@ -136,6 +136,17 @@ class Recipes(Cli):
         self.write("tiny.json", '{"run": {"steps": 2}}')
         self.assertIn("this looks like JSON; a recipe is TOML", self.refused(2, "train", "tiny.json"))
 
+    def test_a_key_that_stands_twice_is_called_that(self):
+        self.write("twice.toml", "[data]\nflip = true\nflip = true\n")
+        self.assertIn("it stands in the file twice: write both into one", self.refused(2, "train", "twice.toml"))
+
+    def test_one_that_says_nothing_trains_nothing(self):
+        for text in ("", "# nothing\n"):  # as a full disk or an interrupted copy leaves one
+            self.write("empty.toml", text)
+            self.write("more.toml", 'extends = "empty.toml"\n[run]\nname = "more"\n')
+            for recipe in ("empty.toml", "more.toml"):
+                self.assertIn("empty.toml: this recipe says nothing", self.refused(2, "train", recipe))
+
     def test_an_unterminated_string_and_bytes_that_are_no_text_are_refused(self):
         self.refused_text(RECIPE + 'x = "')
         self.refused_text(RECIPE.encode() + b"\xff\xfe\0")
@@ -182,7 +193,7 @@ class Recipes(Cli):
         said = "[model.optimizer]: the learning rate is 0 from step 1 on: horizon is 1, and run.steps is 2"
         self.assertIn(f"# warning     {said}\n", self.ok(*beyond, "--dry-run"))
         self.assertEqual(json.loads(self.ok(*beyond, "--dry-run", "--json"))["warnings"], [said])
-        result = self.run_it(*beyond, "--quiet")
+        result = self.run_it(*beyond, "--quiet", "--run", "beyond")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stderr.count(said), 1)
         self.assertEqual(json.loads(self.ok("train", "tiny.toml", "--dry-run", "--json"))["warnings"], [])

@@ -81,6 +81,9 @@ class Validation(Cli):
         self.assertEqual(json.loads(self.ok(*most, "--dry-run", "--json"))["warnings"], [line])
         self.assertEqual(self.run_it(*most, "--quiet", "--run", "most").stderr, f"warning: {line}\n")
         self.assertNotIn("warning", self.ok("train", "tiny.toml", "--set", "data.holdout=14", "--dry-run"))
+        for lanes, lines in ((17, ["[data]: training draws from 16, less than a batch of 17"]), (16, [])):
+            said = self.ok("train", "tiny.toml", "--set", f"batch.lanes={lanes}", "--dry-run", "--json")
+            self.assertEqual(json.loads(said)["warnings"], lines)
 
     def test_say_what_to_do_where_they_cannot_be(self):
         refused = lambda *changes, recipe="tiny.toml": self.refused(  # noqa: E731

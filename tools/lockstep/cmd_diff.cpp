@@ -128,7 +128,7 @@ void print(const audit::DiffResult& diff, std::int64_t most) {
 }
 
 Code run(const Options& options) {
-  for (const std::string& path : {options.a, options.b}) require_no_data(path);
+  for (const std::string& path : {options.a, options.b}) require_comparable(path);
   const audit::DiffResult diff = audit::diff(options.a, options.b);
   if (options.json)
     print_json(json_of(diff));

@@ -2,15 +2,26 @@
 
 #include "command.h"
 #include "environment.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/core/cpus.h"
+#include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "ranks.h"
 
 namespace lockstep::cli {
 namespace {
 
+constexpr int kManyForACpu = 8;  // threads: a step then takes several times as long
+
 int threads_to_use(int asked, int ranks) {
   return asked > 0 ? asked : usable_cpus(ranks);
+}
+
+void tell_of_many(int threads, int ranks) {
+  const int cpus = usable_cpus(ranks);
+  if (threads > kManyForACpu * cpus)
+    log::info("--threads " + std::to_string(threads) + ": a rank may use " + counted(cpus, "CPU") +
+              " here, and so many threads wait for each other");
 }
 
 // Seconds after which a GPU hangs: a step may take it longer than a message takes.
@@ -33,6 +44,8 @@ std::optional<int> gpu_number(const std::string& name) {
 ComputingScope::ComputingScope(const Machine& machine, int ranks, int local_rank)
     : device_(open_device(machine.device, threads_to_use(machine.threads, ranks), local_rank,
                           patience(machine.device))),
-      here_(*device_.kernels, device_.tensors) {}
+      here_(*device_.kernels, device_.tensors) {
+  if (machine.device == "cpu" && local_rank == 0) tell_of_many(machine.threads, ranks);
+}
 
 }  // namespace lockstep::cli

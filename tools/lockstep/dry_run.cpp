@@ -7,16 +7,21 @@
 #include "course.h"
 #include "lockstep/core/clock.h"
 #include "lockstep/core/counted.h"
+#include "lockstep/core/error.h"
+#include "lockstep/core/file_system.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/dataset.h"
+#include "lockstep/ledger/ledger.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/gpu_tensors.h"
 #include "lockstep/recipe/canonical.h"
+#include "lockstep/recipe/load.h"
 #include "lockstep/recipe/warnings.h"
 #include "lockstep/train/interval.h"
 #include "lockstep/train/memory.h"
 #include "lockstep/train/picture.h"
+#include "lockstep/train/run_folder.h"
 #include "lockstep/train/warnings.h"
 #include "output.h"
 
@@ -99,6 +104,24 @@ void print(const std::vector<Memory>& memories, int processes) {
   if (left) print_line("# here        ", to_text(*left));
 }
 
+// What a run that has begun in the folder says against it.
+std::vector<std::string> against_run(const recipe::Recipe& recipe,
+                                     const std::filesystem::path& folder) {
+  std::error_code absent;
+  if (!std::filesystem::exists(train::RunFolder{folder}.recipe(), absent)) return {};
+  try {
+    const recipe::Recipe there = recipe::of_run(real_file_system(), folder);
+    const std::string mine = recipe::canonical_bits(recipe), theirs = recipe::canonical_bits(there);
+    const auto ledger = ledger::read(real_file_system(), train::RunFolder{folder}.ledger(),
+                                     ledger::TornTail::kDrop);
+    if (mine == theirs) return train::withdrawn(there, ledger.last(), recipe);
+    return {folder.string() + " is a run of another recipe, and `train` refuses that: " +
+            recipe::first_difference(mine, theirs)};
+  } catch (const Error& error) {
+    return {error.message()};
+  }
+}
+
 }  // namespace
 
 void dry_run(const recipe::Recipe& recipe, const std::filesystem::path& folder,
@@ -116,6 +139,7 @@ void dry_run(const recipe::Recipe& recipe, const std::filesystem::path& folder,
   const std::string id = recipe::id(recipe).hex();
   std::vector<std::string> warnings = recipe::warnings(recipe);
   std::ranges::move(train::warnings(recipe, *dataset), std::back_inserter(warnings));
+  std::ranges::move(against_run(recipe, folder), std::back_inserter(warnings));
   if (json) {
     print_json({{"id", id},
                 {"recipe", recipe::canonical(recipe)},

@@ -83,8 +83,13 @@ void require_no_other_than_run(const stdfs::path& path) {
   }
 }
 
-void require_no_data(const stdfs::path& path) {
-  if (train::kind_of(path) == FileKind::kPack)
+void require_comparable(const stdfs::path& path) {
+  const FileKind kind = train::kind_of(path);
+  if (kind == FileKind::kSampleArrays || kind == FileKind::kWeights)
+    throw Error(Code::kCannotCompare,
+                path.string() + " is " + train::described(kind) + ", and those are not compared",
+                "`cmp` compares their bytes; an archive's say what made it, too");
+  if (kind == FileKind::kPack)
     throw Error(Code::kCannotCompare, path.string() + " is a data file, and those are not compared",
                 "`lockstep inspect " + path.string() + "` shows its hashes");
 }

@@ -15,8 +15,8 @@ void require_no_other_than_run(const std::filesystem::path& path);
 // The same of what may be samples, too: arrays.
 void require_no_other_than_samples(const std::filesystem::path& path);
 
-// Throws Error(kCannotCompare) for data.
-void require_no_data(const std::filesystem::path& path);
+// Throws Error(kCannotCompare) for what `diff` does not compare: data, samples as arrays, weights.
+void require_comparable(const std::filesystem::path& path);
 
 // A checkpoint by its name or, under another one, by what it holds.
 bool is_checkpoint(const std::filesystem::path& path);

@@ -47,7 +47,8 @@ std::vector<Step> list(FileSystem& fs, const std::filesystem::path& folder);
 void sweep(FileSystem& fs, const std::filesystem::path& folder);
 
 // Which of `present` (ascending) go once the newest is durable: those beyond keep_last, whatever
-// schedule they were saved by; and interim ones, as soon as a later one exists, unless the present
+// schedule they were saved by, unless it is itself interim: whoever stops a run to give it another
+// keep_last loses none; and interim ones, as soon as a later one exists, unless the present
 // schedule has their step. So what stays after a run does not depend on whether it was interrupted.
 // Step 0, where a run starts from another's state, stays.
 std::vector<Step> superseded(const Retention& retention, const std::vector<Present>& present);

@@ -83,6 +83,7 @@ void sweep(FileSystem& fs, const RunFolder& folder);
 struct Adopted {
   std::string mended;                      // what was wrong with the recipe, else ""
   std::optional<ledger::Existing> ledger;  // of a run that goes on
+  std::optional<recipe::Recipe> before;    // what its recipe.toml said until now
 };
 
 // Makes the folder a run of this recipe, or checks that it is one. Temporary files of recipe and

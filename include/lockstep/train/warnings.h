@@ -13,4 +13,12 @@ namespace lockstep::train {
 // recipe::warnings.
 std::vector<std::string> warnings(const recipe::Recipe& recipe, const data::Dataset& dataset);
 
+// Does a run that goes on keep fewer of its checkpoints than it was to?
+bool keeps_fewer(const recipe::Checkpoint& before, const recipe::Checkpoint& now);
+
+// What a run that has done so many steps was to do, by keys that change no bit, and does not any
+// more: a --set of the first start may have been left out. A line each. For both, too.
+std::vector<std::string> withdrawn(const recipe::Recipe& before, Step done,
+                                   const recipe::Recipe& now);
+
 }  // namespace lockstep::train
