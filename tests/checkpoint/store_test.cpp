@@ -67,15 +67,20 @@ RC_GTEST_PROP(Superseded, KeepsWhatRetentionPromises, ()) {
   };
   RC_ASSERT(gone.size() == std::set<Step>(gone.begin(), gone.end()).size());
   std::int64_t newer = 0;
+  const auto is_due = [&](const Present& one) {
+    return one.reason == Reason::kDue || scheduled(r, one.step);
+  };
+  const bool by_a_stop = !present.empty() && !is_due(present.back());
   for (auto one = present.rbegin(); one != present.rend(); ++one) {
-    const bool counts = one->reason == Reason::kDue || scheduled(r, one->step);
+    const bool counts = is_due(*one);
     if (one == present.rbegin()) {
       RC_ASSERT(!goes(one->step));  // the newest always stays
       newer += counts;
     } else if (!counts) {
       RC_ASSERT(goes(one->step) == (one->step > Step(0)));  // a later one exists
     } else {
-      const bool stays = r.keep_last == 0 || newer < r.keep_last || one->step == Step(0) ||
+      const bool stays = by_a_stop || r.keep_last == 0 || newer < r.keep_last ||
+                         one->step == Step(0) ||
                          (r.keep_every > 0 && one->step.value % r.keep_every == 0);
       RC_ASSERT(goes(one->step) == !stays);
       ++newer;
