@@ -157,13 +157,22 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
       writer->save(*whole, reason);
     saved = training.state.step;
   };
+  // Between two steps ranks are lost, too: the error names the one that comes next.
+  const auto before_step = [](Step next, const auto& part) {
+    try {
+      return part();
+    } catch (const Error& error) {
+      throw error.within("step " + std::to_string(next.value));
+    }
+  };
   Pace pace(training.plan, queue);
   if (writer) writer->show_pace(pace, group);
   try {
     for (;;) {
       const bool samples_left = writer && writer->leaves_samples();
       const bool done = training.state.step >= end;
-      const Pace::Wishes wishes = pace.agree(group, samples_left);
+      const Pace::Wishes wishes = before_step(std::min(training.state.step + 1, end),
+                                              [&] { return pace.agree(group, samples_left); });
       result.preempted = done ? wishes.left : wishes.stop;
       if (result.preempted && writer) log::info("stopped by a signal: saving, then ending");
       if (result.preempted || done) break;
