@@ -296,9 +296,9 @@ every = 500
 warn_spike = 20.0
 ```
 
-`lockstep train mine.toml`, then `lockstep sample runs/mine --class 1 --out ones.png`. A loss that stays near its first
-value means that the network has learnt nothing: lower the learning rate. A diffusion model trained without warm-up, clipping
-and an average (`ema_decay`) makes worse pictures. Set all three: they are off by default.
+`lockstep train mine.toml`, then `lockstep sample runs/mine --class 1 --out ones.png`. A diffusion model's loss that stays
+near its first value means that the network has learnt nothing: lower the learning rate. Trained without warm-up, clipping and
+an average (`ema_decay`) it makes worse pictures. Set all three: they are off by default.
 
 An average begins as a copy of the first weights. After n steps it still has ema_decay^n of them, so 1 / (1 - ema_decay)
 should be far below `run.steps`: 0.99 for some thousand steps, 0.9999 for hundreds of thousands. With `ema_warmup = true`

@@ -1,17 +1,20 @@
 #include "lockstep/recipe/warnings.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "lockstep/core/counted.h"
 #include "lockstep/core/text.h"
 #include "lockstep/objective/ddpm.h"
 #include "lockstep/objective/diffusion.h"
+#include "method_warnings.h"
 
 namespace lockstep::recipe {
 namespace {
 
 constexpr double kLargestRate = 0.1;  // weights are about this large: nothing would stay learnt
+constexpr double kLargestOfLion = 0.01;
 constexpr std::int64_t kTrial = 100;  // steps: a shorter run is one, and what it lacks is no wonder
 constexpr double kMostOfFirst = 1.0 / 3;  // of the first weights in an average that is trained
 
@@ -23,11 +26,20 @@ double share_of_first(const optim::Options& optimizer, std::int64_t updates) {
   return share;
 }
 
+// Of a network in the whole run. A generator may rest in some steps.
+std::int64_t updates_of(const Recipe& recipe, const NetworkOptions& network) {
+  for (const objective::PhaseNames& phase : phases(recipe))
+    if (phase.role == network.role)
+      return recipe.run.steps / objective::steps_between(recipe.objective, phase);
+  return recipe.run.steps;
+}
+
 using Lines = std::vector<std::string>;
 
 void of_optimizer(const Recipe& recipe, const NetworkOptions& network, Lines& lines) {
   const optim::Options& optimizer = network.optimizer;
-  const std::int64_t steps = recipe.run.steps, before = updates_before(recipe);
+  const std::int64_t steps = recipe.run.steps, before = updates_before(recipe),
+                     updates = updates_of(recipe, network);
   const auto say = [&](const std::string& what) {
     lines.push_back("[" + network.role + ".optimizer]: " + what);
   };
@@ -35,9 +47,15 @@ void of_optimizer(const Recipe& recipe, const NetworkOptions& network, Lines& li
       before > 0 ? ", which counts the " + counted(before, "update") + " before this run" : "";
   const std::string anew = " (run.from.optimizer = \"anew\" counts from 0)";
   const double peak = optim::peak(optimizer, recipe.batch.batch());
-  if (optimizer.kind.row("kind").scale_invariant && peak >= kLargestRate)
+  const bool lion = optimizer.kind == "lion";  // whose steps are as long as AdamW's longest
+  if (optimizer.kind.row("kind").scale_invariant && peak >= (lion ? kLargestOfLion : kLargestRate))
     say("the learning rate is " + to_text(peak) + ": each step of " + optimizer.kind.word() +
-        " moves every weight by about that much; usual are 1e-4 to 1e-2");
+        " moves every weight by about that much; usual are " +
+        (lion ? "3e-5 to 3e-4" : "1e-4 to 1e-2"));
+  if (const double decay = peak * optimizer.weight_decay;
+      optimizer.kind.row("kind").scale_invariant && decay >= 1)
+    say("weight_decay times the learning rate is " + to_text(decay) +
+        ": each step takes away all of a weight, or turns its sign");
   if (peak == 0) say("the learning rate is 0: no weight changes");
   const std::string warmup = "warmup is " + std::to_string(optimizer.warmup) + counts;
   if (before > 0 && optimizer.warmup > 0 && optimizer.warmup <= before)
@@ -46,10 +64,14 @@ void of_optimizer(const Recipe& recipe, const NetworkOptions& network, Lines& li
     say("the learning rate never reaches lr: " + warmup + ", and run.steps is " +
         std::to_string(steps));
   if (steps >= kTrial && optimizer.ema_decay > 0 && !starts_from_state(recipe))
-    if (const double share = share_of_first(optimizer, steps); share > kMostOfFirst)
-      say("after " + std::to_string(steps) + " steps the average, which samples and `eval` take, " +
-          "still has " + fixed(100 * share, 0) + " % of the first weights: take a smaller " +
-          "ema_decay than " + to_text(optimizer.ema_decay) + ", or ema_warmup = true");
+    if (const double share = share_of_first(optimizer, updates); share > kMostOfFirst)
+      say("after " + std::to_string(steps) + " steps" +
+          (updates < steps ? " (" + counted(updates, "update") + ")" : "") +
+          " the average, which samples and `eval` take, " + "still has " + fixed(100 * share, 0) +
+          " % of the first weights: take a smaller " + "ema_decay than " +
+          to_text(optimizer.ema_decay) + ", or ema_warmup = true");
+  if (begins_anew(recipe) && optimizer.ema_decay > 0 && optimizer.ema_warmup)
+    say("ema_warmup begins anew, too: after a few updates nothing of the parent's average is left");
   const optim::ScheduleKind& schedule = optimizer.schedule.row("schedule");
   if (schedule.end == nullptr) return;
   const std::int64_t horizon = schedule.end(optimizer);
@@ -84,6 +106,8 @@ void of_intervals(const Recipe& recipe, Lines& lines) {
 std::vector<std::string> warnings(const Recipe& recipe) {
   Lines lines;
   of_intervals(recipe, lines);
+  if (recipe.run.steps >= kTrial)
+    std::ranges::move(method_warnings(recipe), std::back_inserter(lines));
   for (const NetworkOptions& network : recipe.networks)
     if (!is_frozen(network)) of_optimizer(recipe, network, lines);
   if (const Step first = first_of_all_phases(recipe);

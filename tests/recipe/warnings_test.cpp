@@ -34,9 +34,86 @@ TEST(Warnings, NameARateThatNobodyTrainsBy) {
               ElementsAre("[model.optimizer]: the learning rate is 10: each step of adamw moves "
                           "every weight by about that much; usual are 1e-4 to 1e-2"));
   EXPECT_EQ(of("kind = 'lion'\nlr = 0.1\n").size(), 1U);
+  EXPECT_THAT(of("kind = 'lion'\nlr = 0.01\n"), ElementsAre(HasSubstr("usual are 3e-5 to 3e-4")));
+  EXPECT_THAT(of("kind = 'lion'\nlr = 0.009\n"), IsEmpty());
+  EXPECT_THAT(of("lr = 0.05\nweight_decay = 20.0\n"),
+              ElementsAre("[model.optimizer]: weight_decay times the learning rate is 1: each step "
+                          "takes away all of a weight, or turns its sign"));
+  EXPECT_THAT(of("lr = 0.05\nweight_decay = 19.0\n"), IsEmpty());
   EXPECT_EQ(of("lr = 0.02\nlr_scaling = 'linear'\nbase_batch = 8\n").size(), 1U);  // 64 / 8
   EXPECT_THAT(of("lr = 0.02\n"), IsEmpty());
   EXPECT_THAT(of("kind = 'sgd'\nlr = 10.0\n"), IsEmpty());
+}
+
+std::vector<std::string> of_method(const std::string& more, const std::string& steps = "100") {
+  return warnings(parse("[run]\nsteps = " + steps + "\n" + more, "a"));
+}
+
+TEST(Warnings, NoiseLevelsThatAreVisitedAreToBeTrained) {
+  const std::string edm = "[objective]\nkind = 'edm'\n";
+  EXPECT_THAT(of_method(edm), IsEmpty());
+  EXPECT_THAT(of_method(edm + "p_std = 0.0\n"),
+              ElementsAre(HasSubstr("one noise level is trained")));
+  EXPECT_THAT(of_method(edm + "p_std = 0.5\n"),
+              ElementsAre(HasSubstr("sigma_min is 0.002: so far from p_mean no noise level is"),
+                          HasSubstr("sigma_max is 80: so far")));
+  EXPECT_THAT(of_method(edm + "p_std = 0.0\n", "99"), IsEmpty());  // a trial
+  const std::string flow = "[objective]\nkind = 'flow'\ntimes = 'logit-normal'\nlogit_std = ";
+  EXPECT_THAT(of_method(flow + "0.0\n"), ElementsAre(HasSubstr("one time is trained")));
+  EXPECT_THAT(of_method(flow + "0.1\n"), IsEmpty());
+}
+
+TEST(Warnings, DeviationsOfFieldsAreNotThoseOfPictures) {
+  const std::string edm = "[data]\nkind = 'fields'\npath = 'a.h5'\n[objective]\nkind = 'edm'\n";
+  EXPECT_THAT(of_method(edm),
+              ElementsAre(HasSubstr("sigma_data is 0.5, the deviation of pictures")));
+  EXPECT_THAT(of_method(edm + "sigma_data = 1.0\n"), IsEmpty());
+}
+
+TEST(Warnings, PicturesThatAreMovedAreForClassifiers) {
+  const std::string crop = "[data]\nclasses = 2\ncrop = 2\n[objective]\nkind = ";
+  EXPECT_THAT(of_method(crop + "'ddpm'\n"), ElementsAre(HasSubstr("crop is for classifiers")));
+  EXPECT_THAT(of_method(crop + "'classifier'\n[model]\nkind = 'cnn'\n"), IsEmpty());
+}
+
+std::string gan_of(const std::string& objective, const std::string& generator,
+                   const std::string& discriminator) {
+  return "[objective]\n" + objective + "[generator]\n" + generator + "[discriminator]\n" +
+         discriminator;
+}
+
+TEST(Warnings, GeneratorsThatCannotMakeTheDataAreTold) {
+  const std::string sngan = "kind = 'sngan-discriminator'\n";
+  for (const std::string kind : {"dcgan-generator", "sngan-generator"}) {
+    const std::string generator = "kind = '" + kind + "'\n";
+    EXPECT_THAT(of_method(gan_of("kind = 'gan'\n", generator, sngan)),
+                ElementsAre(HasSubstr("latent is 2: so few numbers")));
+    const std::string wide = gan_of("kind = 'gan'\n", generator + "latent = 4\n", sngan);
+    EXPECT_THAT(of_method(wide), IsEmpty());
+    EXPECT_THAT(of_method("[data]\nkind = 'fields'\npath = 'a.h5'\n" + wide),
+                ElementsAre(HasSubstr("what " + kind + " makes lies within -1 and 1")));
+  }
+}
+
+TEST(Warnings, ACriticIsBounded) {
+  const std::string free = "kind = 'wasserstein-gan'\ngp = 0.0\n", mlp = "kind = 'mlp-generator'\n",
+                    critic = "kind = 'sngan-discriminator'\n";
+  EXPECT_THAT(of_method(gan_of(free, mlp, critic)), IsEmpty());
+  EXPECT_THAT(of_method(gan_of(free, mlp, critic + "norm = 'none'\n")),
+              ElementsAre(HasSubstr("nothing bounds its loss")));
+  EXPECT_THAT(of_method(gan_of("kind = 'wasserstein-gan'\n", mlp, critic + "norm = 'none'\n")),
+              IsEmpty());
+}
+
+TEST(Warnings, AnAverageIsJudgedByItsOwnNetworksUpdates) {
+  const auto of = [](const std::string& turns) {
+    return of_method(gan_of("kind = 'gan'\ndiscriminator_steps = " + turns + "\n",
+                            "kind = 'mlp-generator'\n[generator.optimizer]\nema_decay = 0.999\n",
+                            "kind = 'mlp-discriminator'\n"),
+                     "3000");
+  };
+  EXPECT_THAT(of("1"), IsEmpty());
+  EXPECT_THAT(of("5"), ElementsAre(HasSubstr("after 3000 steps (600 updates) the average")));
 }
 
 // A schedule goes on from the parent's count.
@@ -128,6 +205,14 @@ TEST(Warnings, OfARunThatBeginsAnewCountItsOwnUpdatesOnly) {
   recipe.run.steps = 101;
   EXPECT_THAT(warnings(recipe), ElementsAre("[model.optimizer]: the learning rate is 0 from step "
                                             "100 on: horizon is 100, and run.steps is 101"));
+}
+
+TEST(Warnings, AWarmUpOfAveragesThatBeginsAnewForgetsTheParents) {
+  Recipe recipe = child("optimizer = 'anew'\n");
+  recipe.networks.front().optimizer.ema_decay = 0.9;
+  EXPECT_THAT(warnings(recipe), IsEmpty());
+  recipe.networks.front().optimizer.ema_warmup = true;
+  EXPECT_THAT(warnings(recipe), ElementsAre(HasSubstr("nothing of the parent's average is left")));
 }
 
 TEST(Warnings, NameWhatIsNeverDoneWithinTheRun) {

@@ -1,5 +1,5 @@
 // The process of rectified flow: x_t = (1 - t) x0 + t e, t in [0, 1), and the velocity e - x0 is
-// predicted (Liu et al. 2022).
+// predicted (Liu et al. 2022, with time and velocity reversed, as in Esser et al. 2024).
 #pragma once
 
 #include <memory>
