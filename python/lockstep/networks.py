@@ -503,6 +503,8 @@ def load(folder, role="model"):
     """The network of this role, with its weights, ready to be asked (eval)."""
     from safetensors.torch import load_file
     home = pathlib.Path(folder) / role
+    if pathlib.Path(folder).is_file():
+        raise ValueError(f"{folder} has weights and no configuration: `lockstep export RUN folder/` writes both")
     if not home.is_dir():
         raise ValueError(f"{folder} has no folder {role!r}: give a folder that `lockstep export` made")
     model = make(json.loads((home / "config.json").read_text()))

@@ -62,10 +62,13 @@ def read_ledger(run):
 
 
 def read_checkpoint(path):
-    """path: a checkpoint, or a run's folder, whose newest one is read. All tensors, in memory. `lockstep verify` says whether
-    the file is whole."""
+    """path: a checkpoint, "RUN@STEP", or a run's folder, whose newest one is read. All tensors, in memory. `lockstep verify`
+    says whether the file is whole."""
     import h5py
+    run, at, step = str(path).rpartition("@")
     path = pathlib.Path(path)
+    if at and step.isascii() and step.isdigit() and not path.exists():
+        path = pathlib.Path(run, "checkpoints", f"step-{int(step):08}.h5")
     if path.is_dir():
         found = sorted(path.glob("checkpoints/step-*.h5"))
         if not found:

@@ -56,6 +56,10 @@ Findings::Names Findings::names_in(const stdfs::path& folder) {
 
 Findings::Names Findings::files_of(const stdfs::path& folder, Names names) {
   std::erase_if(names, [&](const std::string& name) {
+    if (name.starts_with('.')) {  // as viewers of folders leave: no command looks at it
+      result.notes.push_back((folder / name).string() + " is not of this run, and is not checked");
+      return true;
+    }
     if (is_temporary(name) || is_file(folder / name)) return false;
     if (fs_.exists(folder / name)) corrupt((folder / name).string() + kNoFile);
     return true;

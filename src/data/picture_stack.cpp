@@ -4,7 +4,9 @@
 #include <cstring>
 #include <utility>
 
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/log.h"
 
 namespace lockstep::data {
 namespace {
@@ -29,7 +31,15 @@ void PictureStack::begin(const ImageShape& shape) {
 
 void PictureStack::add(Picture picture, const std::string& name) {
   if (form_.channels) picture = with_channels(std::move(picture), *form_.channels);
-  if (form_.size) picture = resized(picture, *form_.size);
+  if (form_.size) {
+    const std::int64_t across = picture.width * form_.size->height,
+                       down = picture.height * form_.size->width;
+    // The side that has fewer old pixels for a new one decides (resize.h).
+    if (2 * picture.width < form_.size->width || 2 * picture.height < form_.size->height)
+      enlarged_.add(name);
+    if (across > 2 * down || down > 2 * across) cropped_.add(name);
+    picture = resized(picture, *form_.size);
+  }
   if (shape_.n == 0) first_ = name;
   begin({0, picture.height, picture.width, picture.channels});
   const auto differ = [&](const std::string& first, const std::string& other,
@@ -44,6 +54,16 @@ void PictureStack::add(Picture picture, const std::string& name) {
            "give --channels 1 for grey or --channels 3 for RGB");
   put(shape_, picture.pixels);
   ++shape_.n;
+}
+
+void PictureStack::warn_of_resized() const {
+  const auto warn = [](const Some& some, const char* one, const char* many) {
+    if (some.count > 0)
+      log::warn(counted(some.count, one, many) + " by --size" +
+                (some.count == 1 ? ": " : ", the first: ") + some.first);
+  };
+  warn(enlarged_, "picture is more than doubled", "pictures are more than doubled");
+  warn(cropped_, "picture loses more than half", "pictures lose more than half");
 }
 
 void PictureStack::add(const ImageShape& shape, std::span<const std::uint8_t> pixels) {

@@ -34,6 +34,8 @@ class PictureStack {
   virtual void add(std::unique_ptr<Images> all);
 
   std::int64_t count() const { return shape_.n; }
+  // Warns of pictures that --size made much larger, or left little of.
+  void warn_of_resized() const;
   // Of fields and signals: of each channel's values.
   const std::vector<Moments>& moments() const { return moments_; }
 
@@ -49,8 +51,17 @@ class PictureStack {
   ImageShape shape_;  // of what is there
 
  private:
+  struct Some {
+    std::int64_t count = 0;
+    std::string first;  // name
+    void add(const std::string& name) {
+      if (count++ == 0) first = name;
+    }
+  };
+
   PictureForm form_;
   std::uint64_t most_bytes_;
+  Some enlarged_, cropped_;
   std::int64_t most_ = 1;
   std::string first_;                  // name
   std::vector<std::uint8_t> partial_;  // a picture whose other pixels are still to come

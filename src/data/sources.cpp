@@ -52,6 +52,7 @@ Source read_into(PictureStack& stack, const std::filesystem::path& path,
                 "leave it out: its labels are numbers");
   Source source = kind->read(path, options, stack);
   source.moments = stack.moments();
+  stack.warn_of_resized();
   if (!options.labels_wanted || !options.labels.empty()) {
     source.all.labels.clear();
     source.classes.clear();

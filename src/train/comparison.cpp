@@ -19,7 +19,9 @@ std::unique_ptr<data::Dataset> open_compared(data::Options options, const std::s
     return data::open(data::whole(options));
   } catch (const Error& error) {  // its hint is for the writer of a recipe
     if (error.code() != Code::kData) throw;
-    throw Error(error.code(), error.message(), "give data like the run's by --data");
+    throw Error(
+        error.code(), error.message(),
+        "give data like the run's by --data; `lockstep pack` makes them of a folder of pictures");
   }
 }
 

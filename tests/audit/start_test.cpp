@@ -267,6 +267,17 @@ TEST(Verify, CallsForeignWhatIsNothingOfTheRun) {
   for (const Finding& finding : result.findings) EXPECT_STREQ(kind_of(finding), "foreign");
 }
 
+TEST(Verify, NotesHiddenFilesAndFolders) {
+  const SomeRun run;
+  testing::write_bytes(run.path() / "samples/.DS_Store", "hello");
+  stdfs::create_directories(run.path() / "checkpoints/.ipynb_checkpoints");
+  const VerifyResult result = verify(run.path());
+  EXPECT_EQ(result.code(), Code::kOk) << lines_of(result);
+  for (const char* name : {"samples/.DS_Store", "checkpoints/.ipynb_checkpoints"})
+    EXPECT_THAT(result.notes,
+                ::testing::Contains(HasSubstr(std::string(name) + " is not of this run")));
+}
+
 // Step 3 has no commit, and nobody signed it: only its digest, its chain and its data's hash tell.
 TEST(PlantedState, IsFoundByWhateverReadsTheRun) {
   struct Plant {

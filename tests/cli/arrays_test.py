@@ -144,7 +144,9 @@ class Packs(Arrays):
         grey = numpy.random.default_rng(1).random((N, SIDE, SIDE))
         for array in (grey, numpy.stack([grey] * 3, -1)):
             self.assertIn("if these are pictures, pack them as such, saved as numpy.uint8(numpy.round(255 * x))", said(array))
-        for array in (grey - 0.1, grey * 1.1, numpy.stack([grey] * 2, -1), self.signals % 1):
+        self.assertIn("all values lie within 0 and 255: if these are pictures, pack them as such, saved as numpy.uint8(numpy.round(x))",
+                      said(255 * grey))
+        for array in (grey - 0.1, grey * 1.1, 300 * grey, 90 * grey, numpy.stack([grey] * 2, -1), self.signals % 1):
             self.assertNotIn("pictures", said(array))
         self.assertIn("warning: all values lie within 0 and 1: if these are pictures", said(grey, "--quiet"))
 

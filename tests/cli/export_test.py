@@ -291,6 +291,8 @@ class Export(Cli):
         before = self.contents("out")
         self.ok("export", "run", "out/")
         self.assertEqual(self.contents("out"), before)
+        with self.assertRaisesRegex(ValueError, "weights and no configuration: `lockstep export RUN folder/` writes both"):
+            networks.load(self.path("out/model", WEIGHTS))
         self.ok("train", os.path.join(SOURCE, "recipes/golden/toy-gan.toml"), "--run", "gan", "--quiet", "--set", "run.steps=1")
         shutil.rmtree(self.path("out/model"))
         self.assertIn("is a scheduler, and this run has none", self.refused(2, "export", "gan", "out/"))
@@ -308,6 +310,9 @@ class Readers(Cli):
         self.assertEqual((saved.step, saved.meta["state"]), (2, ledger.steps[-1]["state"]))
         self.assertEqual(saved.tensors["model/param/input.weight"].shape, (3, 3, 1, 8))
         self.assertEqual(lockstep.read_checkpoint(self.path("run")).meta["state"], saved.meta["state"])
+        self.assertEqual(lockstep.read_checkpoint(self.path("run@2")).meta["state"], saved.meta["state"])
+        with self.assertRaisesRegex(FileNotFoundError, "step-00000009.h5"):
+            lockstep.read_checkpoint(self.path("run@9"))
         with self.assertRaisesRegex(KeyError, "there is no model/emma, but .*model/param"):
             saved.role("model", "emma")
         with self.assertRaisesRegex(FileNotFoundError, "has no checkpoints"):

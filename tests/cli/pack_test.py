@@ -240,6 +240,16 @@ class Resized(Pack):
         self.assertEqual(self.packed("d", "--size", "8x5")[1][0, :, :, 0].tolist(), values.tolist())
         self.assertEqual(self.packed("d", "--size", "5")[1][0, :, :, 0].tolist(), values[:, 1:6].tolist())
 
+    def test_those_that_it_changes_much_are_told_of(self):
+        grey = lambda w, h: png(w, h, samples(w * h, 1), colour=0)  # noqa: E731
+        self.folder_of({"d/a.png": grey(8, 8), "d/b.png": grey(4, 4), "d/c.png": grey(3, 8), "d/d.png": grey(3, 9),
+                        "d/e.png": grey(16, 8), "d/f.png": grey(17, 8), "d/g.png": grey(80, 8)})
+        self.assertEqual(self.run_it("pack", "d", "out.h5", "--size", "8", "--quiet").stderr,
+                         "warning: 2 pictures are more than doubled by --size, the first: d/c.png\n"
+                         "warning: 4 pictures lose more than half by --size, the first: d/c.png\n")
+        os.remove(self.path("d/c.png"))
+        self.assertIn("1 picture is more than doubled by --size: d/d.png\n", self.run_it("pack", "d", "out.h5", "--size", "8").stderr)
+
     def test_an_idx_file_is_resized_in_the_same_way(self):
         _, before, _ = self.packed("images")
         _, after, _ = self.packed("images", "--size", "3", "--channels", "3")

@@ -68,13 +68,17 @@ void print_moments(const std::vector<Moments>& channels) {
     print_line("channel ", i, ": ", text_of(channels[i]));
 }
 
+constexpr double kMostOfOther = 100;  // few quantities reach so far, and not below 0
+
 void warn_of_pictures(const data::ImageShape& shape, const std::vector<Moments>& channels) {
   const Moments all = of_all(channels);
-  if (shape.kind == data::SampleKind::kFields && (shape.c == 1 || shape.c == 3) &&
-      all.least() >= 0 && all.most() <= 1)
-    log::warn(
-        "all values lie within 0 and 1: if these are pictures, pack them as such, saved as "
-        "numpy.uint8(numpy.round(255 * x))");
+  if (shape.kind != data::SampleKind::kFields || (shape.c != 1 && shape.c != 3) || all.least() < 0)
+    return;
+  const bool bytes = all.most() > kMostOfOther && all.most() <= 255;
+  if (all.most() <= 1 || bytes)
+    log::warn("all values lie within 0 and " + std::string(bytes ? "255" : "1") +
+              ": if these are pictures, pack them as such, saved as numpy.uint8(numpy.round(" +
+              (bytes ? "x" : "255 * x") + "))");
 }
 
 void warn_of_moments(const std::vector<Moments>& channels) {

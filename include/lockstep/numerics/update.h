@@ -4,7 +4,7 @@
 // Scalars are computed on the host in double (host_math.h) and rounded once to binary32. Each line
 // below is one rounded operation (or fma) in this order.
 //
-// AdamW (Loshchilov & Hutter 2019; Kingma & Ba 2015; the decay times lr, PyTorch's form), slots m and v, step t counted from 1:
+// AdamW (Loshchilov & Hutter 2019, PyTorch's form; Kingma & Ba 2015), slots m and v, t from 1:
 //   m = fma(beta1, m, (1-beta1)*g);  v = fma(beta2, v, (1-beta2)*(g*g))
 //   d = sqrt(v) * inv_sqrt_bias2 + eps   (product rounded, then the sum)
 //   p = p * decay;  p = p - step_size * (m / d)   (quotient, product, difference each rounded)
