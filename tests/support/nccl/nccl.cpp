@@ -16,13 +16,14 @@
 // LOCKSTEP_NCCL_VERSION: what ncclGetVersion says. LOCKSTEP_NCCL_FLIP=RANK:N: a bit of message N of
 // more than 4 KiB arrives at that rank as it was not sent. LOCKSTEP_NCCL_LOST=N: send N finds its
 // peer lost. LOCKSTEP_NCCL_BUFFERS=BYTES: what it takes of the GPU's memory for its first message.
-// LOCKSTEP_NCCL_STUCK: an abort never ends. LOCKSTEP_NCCL_STAYS: nor does what ends a communicator
-// in peace.
+// LOCKSTEP_NCCL_STUCK: an abort never ends. LOCKSTEP_NCCL_STAYS: a rank that ends a communicator in
+// peace stops there.
 #include <nccl.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -349,7 +350,8 @@ ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t type, int peer
 ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
   require_no_group();
   require_ready(communicator);
-  stay_if_told("LOCKSTEP_NCCL_STAYS");
+  // With its threads: what looks after it would end it.
+  if (std::getenv("LOCKSTEP_NCCL_STAYS") != nullptr) ::raise(SIGSTOP);
   communicator->all.finalized = true;
   for (const auto& link : communicator->all.links)
     if (link) link->say_goodbye();
