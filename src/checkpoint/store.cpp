@@ -28,6 +28,11 @@ bool scheduled(const Retention& retention, Step step) {
   return due(step, retention.every) || step == retention.last;
 }
 
+// Saved by a stop, and not of the present schedule: it holds until there is a later one.
+bool is_interim(const Retention& retention, const Present& one) {
+  return one.reason == Reason::kInterim && !scheduled(retention, one.step);
+}
+
 // After a failure, whose reason must not be hidden by a second.
 bool may_exist(FileSystem& fs, const stdfs::path& path) noexcept try {
   return fs.exists(path);
@@ -94,11 +99,10 @@ void sweep(FileSystem& fs, const stdfs::path& folder) {
 
 std::vector<Step> superseded(const Retention& retention, const std::vector<Present>& present) {
   std::vector<Step> gone;
-  const bool stopped = !present.empty() && present.back().reason == Reason::kInterim &&
-                       !scheduled(retention, present.back().step);
+  const bool stopped = !present.empty() && is_interim(retention, present.back());
   std::int64_t newer = 0;  // already passed, from the newest; without interim ones
   for (auto one = present.rbegin(); one != present.rend(); ++one) {
-    if (one->reason == Reason::kInterim && !scheduled(retention, one->step)) {
+    if (is_interim(retention, *one)) {
       if (one != present.rbegin() && one->step > Step(0)) gone.push_back(one->step);
       continue;
     }
@@ -198,7 +202,7 @@ void Saver::retire(Step newest) {
 
 std::string Saver::why_gone(Step step, const std::vector<Present>& present) const {
   const auto one = std::ranges::find(present, step, &Present::step);
-  return one->reason == Reason::kInterim && !scheduled(retention_, step)
+  return is_interim(retention_, *one)
              ? "it was to hold until there is a later one"
              : "checkpoint.keep_last is " + std::to_string(retention_.keep_last);
 }

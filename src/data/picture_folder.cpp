@@ -253,7 +253,7 @@ Source read_picture_folder(const stdfs::path& folder, const SourceOptions& optio
   }
   return read_listed(folder, found, std::move(classes), options, stack);
 } catch (const stdfs::filesystem_error& e) {
-  refuse_unlisted(e.path1(), e);
+  refuse_unlisted(folder, e);
 } catch (const std::bad_alloc&) {
   throw no_memory(folder, "its pictures");
 }

@@ -112,11 +112,12 @@ std::vector<std::string> against_run(const recipe::Recipe& recipe,
   try {
     const recipe::Recipe there = recipe::of_run(real_file_system(), folder);
     const std::string mine = recipe::canonical_bits(recipe), theirs = recipe::canonical_bits(there);
+    if (mine != theirs)
+      return {folder.string() + " is a run of another recipe, and `train` refuses that: " +
+              recipe::first_difference(mine, theirs)};
     const auto ledger = ledger::read(real_file_system(), train::RunFolder{folder}.ledger(),
                                      ledger::TornTail::kDrop);
-    if (mine == theirs) return train::withdrawn(there, ledger.last(), recipe);
-    return {folder.string() + " is a run of another recipe, and `train` refuses that: " +
-            recipe::first_difference(mine, theirs)};
+    return train::withdrawn(there, ledger.last(), recipe);
   } catch (const Error& error) {
     return {error.message()};
   }

@@ -169,8 +169,8 @@ class Nccl final : public Transport {
     }
   }
 
-  // Ends the communicator by a call of NCCL that may last for ever: so long in a thread of its own,
-  // the first of two to do it. Its GPU is 0: before an abort nothing is asked of one that hangs.
+  // Ends the communicator, once, by a thread that is waited for so long: NCCL may never return. The
+  // thread's GPU is 0: before an abort nothing is asked of one that may hang.
   void let_go(auto end, double seconds) noexcept {
     const ncclComm_t communicator = taken();
     const double until = monotonic_seconds() + seconds;
