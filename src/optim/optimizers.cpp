@@ -9,11 +9,11 @@ namespace lockstep::optim {
 std::span<const OptimizerKind> optimizers() {
   static constexpr OptimizerKind kRows[] = {
       {"adamw", "weight decay is decoupled, times lr", &OptionsOf<AdamWOptions>::make, &make_adamw,
-       /*scale_invariant=*/true},
+       /*too_large_lr=*/0.1, "1e-4 to 1e-2"},
       {"sgd", "with momentum; weight decay is added to the gradient", &OptionsOf<SgdOptions>::make,
-       &make_sgd, /*scale_invariant=*/false},
+       &make_sgd, /*too_large_lr=*/0, ""},
       {"lion", "the sign of a moment; weight decay is decoupled, times lr",
-       &OptionsOf<LionOptions>::make, &make_lion, /*scale_invariant=*/true},
+       &OptionsOf<LionOptions>::make, &make_lion, /*too_large_lr=*/0.01, "3e-5 to 3e-4"},
   };
   return kRows;
 }

@@ -13,8 +13,6 @@
 namespace lockstep::recipe {
 namespace {
 
-constexpr double kLargestRate = 0.1;  // weights are about this large: nothing would stay learnt
-constexpr double kLargestOfLion = 0.01;
 constexpr std::int64_t kTrial = 100;  // steps: a shorter run is one, and what it lacks is no wonder
 constexpr double kMostOfFirst = 1.0 / 3;  // of the first weights in an average that is trained
 
@@ -47,13 +45,11 @@ void of_optimizer(const Recipe& recipe, const NetworkOptions& network, Lines& li
       before > 0 ? ", which counts the " + counted(before, "update") + " before this run" : "";
   const std::string anew = " (run.from.optimizer = \"anew\" counts from 0)";
   const double peak = optim::peak(optimizer, recipe.batch.batch());
-  const bool lion = optimizer.kind == "lion";  // whose steps are as long as AdamW's longest
-  if (optimizer.kind.row("kind").scale_invariant && peak >= (lion ? kLargestOfLion : kLargestRate))
+  const optim::OptimizerKind& kind = optimizer.kind.row("kind");
+  if (kind.scale_invariant() && peak >= kind.too_large_lr)
     say("the learning rate is " + to_text(peak) + ": each step of " + optimizer.kind.word() +
-        " moves every weight by about that much; usual are " +
-        (lion ? "3e-5 to 3e-4" : "1e-4 to 1e-2"));
-  if (const double decay = peak * optimizer.weight_decay;
-      optimizer.kind.row("kind").scale_invariant && decay >= 1)
+        " moves every weight by about that much; usual are " + std::string(kind.usual_lr));
+  if (const double decay = peak * optimizer.weight_decay; kind.scale_invariant() && decay >= 1)
     say("weight_decay times the learning rate is " + to_text(decay) +
         ": each step takes away all of a weight, or turns its sign");
   if (peak == 0) say("the learning rate is 0: no weight changes");

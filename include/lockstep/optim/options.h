@@ -25,7 +25,12 @@ struct OptimizerKind {
   std::unique_ptr<KindOptions> (*options)();
   std::unique_ptr<Optimizer> (*make)(const Options& options,
                                      const std::vector<at::Tensor>& parameters);
-  bool scale_invariant;  // a step moves each weight by about lr, however large the gradient is
+  // Where a step moves each weight by about lr, however large the gradient is: a rate that lets
+  // nothing stay learnt, and the usual ones. Elsewhere rates follow the gradients: 0, "".
+  double too_large_lr;
+  std::string_view usual_lr;
+
+  bool scale_invariant() const { return too_large_lr > 0; }
 };
 std::span<const OptimizerKind> optimizers();
 
