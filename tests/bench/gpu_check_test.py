@@ -2,6 +2,10 @@
 
 usage: gpu_check_test.py BINARIES [unittest's arguments]
 """
+import argparse
+import hashlib
+import importlib.machinery
+import importlib.util
 import json
 import os
 import signal
@@ -17,6 +21,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 BINARIES = os.path.abspath(sys.argv.pop(1))
 TOOL = os.path.join(TOP, "tools/gpu-check")
 sys.path.insert(0, os.path.join(TOP, "tests/bench/pytorch"))
+import machine  # noqa: E402
 import stretch  # noqa: E402
 
 # A `lockstep` that notes who calls it. Its steps take SECONDS; with several ranks, HANG begins one and waits for it.
@@ -93,6 +98,11 @@ for kernel, shape, seconds in (
         ("integer_conv2d", "128x32x32x128 to 128 by 3", 0.8), ("integer_conv2d_weight_grad", "8x512x1x4096 to 4096 by 1", 0.5)):
     print(json.dumps({{"kernel": kernel, "shape": shape, "seconds": seconds, "flops": 1}}))
 """
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def binary(name):
@@ -351,7 +361,8 @@ class GpuCheck(unittest.TestCase):
         ours = subprocess.run(["git", "-C", TOP, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
         if not ours:
             self.skipTest("these sources are of no commit that git knows")
-        for commit, result in (("0" * 40, "FAILS"), (ours, "holds"), (ours + " with changes", "holds"), ("unknown", "not done")):
+        clean = "not done" if " " in machine.commit(TOP) else "holds"
+        for commit, result in (("0" * 40, "FAILS"), (ours, clean), (ours + " with changes", "not done"), ("unknown", "not done")):
             with self.subTest(commit):
                 with open(os.path.join(os.path.dirname(program), "commit.txt"), "w", encoding="ascii") as file:
                     file.write(commit + "\n")
@@ -359,15 +370,175 @@ class GpuCheck(unittest.TestCase):
                 row = next(row for row in found["checks"] if row["check"] == "commit")
                 self.assertEqual((row["result"], found["commit"]), (result, commit), said)
                 self.assertIn(f"commit {commit}; ", page.splitlines()[0])
+                self.assertEqual(found["programs"], {program: hashlib.sha256(read(program)).hexdigest()})
+        os.remove(os.path.join(os.path.dirname(program), "commit.txt"))
+        _, said, found, _ = self.check(program, "--only", "device")  # which says nothing of a commit
+        self.assertIn(("commit", "not done"), {(row["check"], row["result"]) for row in found["checks"]}, said)
+        self.assertEqual(found["commit"], f"a build beside sources of {machine.commit(TOP)}")
+
+    def test_the_package_is_that_of_the_programs_python(self):
+        """Whatever Python runs the check, and whatever package that one has."""
+        folder = os.path.dirname(self.out)
+        for name in ("one", "other"):
+            os.makedirs(os.path.join(folder, name, "lockstep/bin"))
+            with open(os.path.join(folder, name, "lockstep/__init__.py"), "w", encoding="ascii"):
+                pass
+            with open(os.path.join(folder, name, "lockstep/bin/commit.txt"), "w", encoding="ascii") as file:
+                file.write(f"commit-of-{name}\n")
+        python = os.path.join(self.stand_in("python", f'PYTHONPATH={folder}/one exec {sys.executable} "$@"\n'), "python")
+        program = os.path.join(self.stand_in("lockstep", "import sys\nif sys.argv[1] == 'fingerprint':\n    print('{\"device\": \"a stand-in\"}')\n",
+                                             python), "lockstep")
+        _, said, found, _ = self.check(program, "--only", "device", PYTHONPATH=os.path.join(folder, "other"))
+        self.assertEqual(found["commit"], "commit-of-one", said)
+
+    def test_parts_are_whole_only_if_all_of_them_was_done(self):
+        log = self.out + ".log"
+        program = os.path.join(self.stand_in("lockstep", TRAINED.format(log=log, top=TOP, odd="False", uncaptured="False"),
+                                             "/usr/bin/env python3"), "lockstep")
+        with open(os.path.join(os.path.dirname(program), "commit.txt"), "w", encoding="ascii") as file:
+            file.write(machine.commit(TOP) + "\n")
+        asked = ("--only", "native", "--only", "networks")
+        site = self.pytorch("2.11.0")
+        named = " " not in machine.commit(TOP) and machine.commit(TOP) != "unknown"
+        for words, wanted in (((), ["native", "networks"] if named else []), (("--steps", "3"), []), (("--golden", "edm,sngan"), []),
+                              (("--device", "cpu"), []), (("--quick",), []), (("--data", "/nowhere"), ["native"] if named else [])):
+            with self.subTest(words):
+                _, said, found, _ = self.check(program, *asked, *words, PYTHONPATH=site)
+                self.assertEqual(found["whole"], wanted, said)
+                self.assertIn(f"all of it holds: {', '.join(wanted) or 'none'} of native, networks", said)
+
+    def test_ranks_are_whole_without_nccl_where_there_is_one_gpu(self):
+        loader = importlib.machinery.SourceFileLoader("gpu_check", TOOL)
+        tool = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_check", loader))
+        loader.exec_module(tool)
+        check = object.__new__(tool.Check)
+        check.args = argparse.Namespace(conformance=None, quick=False, steps=0, golden=list(tool.golden.NAMES))
+        check.place, check.finished = "GPU", True
+        row = lambda part, name, result, needed=True: {"part": part, "check": name, "result": result, "needed": needed}
+        commit, gloo, nccl = row("device", "commit", "holds"), row("ranks", "Gloo", "holds"), row("ranks", "NCCL", "not done", needed=False)
+        for rows, wanted in (([commit, gloo, nccl], ["ranks"]), ([gloo, nccl], []), ([row("device", "commit", "not done"), gloo, nccl], []),
+                             ([commit, gloo, row("ranks", "NCCL", "not done")], []), ([commit, gloo, row("ranks", "NCCL", "FAILS")], []),
+                             ([commit, row("ranks", "Gloo", "not done"), nccl], []), ([commit, row("speed", "gpu_bench", "holds")], [])):
+            check.rows = rows
+            self.assertEqual(check.whole(), wanted, rows)
+        check.rows, check.finished = [commit, gloo, nccl], False
+        self.assertEqual(check.whole(), [])
+
+    def test_what_failed_before_a_program_gave_up_fails(self):
+        for said_before, code, error, result in (("[  FAILED  ] Sums.X", 4, "NOT PROVED: it gives no pinned memory", "FAILS"),
+                                                 ("", 4, "NOT PROVED: it gives no pinned memory", "not done"),
+                                                 ("", 4, "a GPU needs liblockstep_cuda.so of this build, and that in /x is of another", "FAILS"),
+                                                 ("", 127, "x: error while loading shared libraries: libmpfr.so.6", "not done"),
+                                                 ("", 127, "x: not found", "FAILS")):
+            with self.subTest(error, before=said_before):
+                folder = self.stand_in("numerics_test_cuda", f"echo '{said_before}'; echo '{error}' >&2; exit {code}\n")
+                _, said, found, _ = self.check(self.lockstep(), "--only", "kernels", "--binaries", folder)
+                row = next(row for row in found["checks"] if row["check"] == "numerics_test_cuda")
+                self.assertEqual(row["result"], result, said)
+
+    def test_the_environment_of_launchers_and_debugging_does_not_reach_it(self):
+        others = {"RANK": "0", "WORLD_SIZE": "8", "LOCAL_RANK": "0", "MASTER_ADDR": "nowhere", "OMPI_COMM_WORLD_SIZE": "8", "SLURM_PROCID": "1",
+                  "CUDA_LAUNCH_BLOCKING": "1", "NVIDIA_TF32_OVERRIDE": "0"}
+        code, said, _, _ = self.check(self.lockstep(), "--only", "speed", PYTHONPATH=self.pytorch("2.11.0"), **others)
+        self.assertEqual(code, 0, said)
+        self.assertGreater(len(self.calls()), 5)
+        for name, words, environment in self.calls():
+            self.assertEqual(set(environment) & set(others), set(), (name, words))
+
+    def test_a_recipe_that_hangs_is_tried_once(self):
+        hang = """
+import json, os, sys, time
+words = sys.argv[1:]
+if words[0] == "fingerprint":
+    print('{"device": "a stand-in"}')
+if words[0] == "train" and "sngan" in words[1]:
+    print("what it said before", flush=True)
+    time.sleep(1000)
+sys.exit(words[0] == "train")
+"""
+        program = os.path.join(self.stand_in("lockstep", hang, "/usr/bin/env python3"), "lockstep")
+        done = subprocess.run([TOOL, "--program", program, "--out", self.out, "--longest", "3", "--only", "golden", "--only", "ranks", "--golden",
+                               "edm,sngan", "--steps", "2"], capture_output=True, text=True)
+        with open(self.out, encoding="utf-8") as file:
+            rows = {row["check"]: row for row in json.load(file)["checks"]}
+        self.assertEqual(rows["sngan"]["result"], "FAILS", done.stdout)
+        self.assertIn("what it said before", rows["sngan"]["detail"])
+        self.assertEqual((rows["sngan, moving"]["result"], rows["sngan, moving"]["detail"]), ("not done", "sngan hung before"))
+        self.assertEqual(rows["edm"]["result"], "FAILS")  # by its exit code
+        self.assertLess(rows["Gloo, ranks that share the GPUs"]["seconds"], 3)
+
+    def test_whether_steps_were_captured_is_told_when_time_is_over(self):
+        trained = TRAINED.format(log=self.out + ".log", top=TOP, odd="False", uncaptured="True") + """
+if words[0] == "replay":
+    import time
+    time.sleep(4)
+"""
+        program = os.path.join(self.stand_in("lockstep", trained, "/usr/bin/env python3"), "lockstep")
+        done = subprocess.run([TOOL, "--program", program, "--out", self.out, "--seconds", "12", "--only", "golden", "--golden",
+                               "edm,sngan,flow,dit,wgan", "--steps", "3", "--quick"], capture_output=True, text=True)
+        with open(self.out, encoding="utf-8") as file:
+            rows = {row["check"]: row["result"] for row in json.load(file)["checks"]}
+        self.assertIn("not done", rows.values(), done.stdout)
+        self.assertEqual(rows["captured steps"], "FAILS", done.stdout)
+
+    def nvidia_smi(self, compute_mode="Default"):
+        """PATH with a stand-in."""
+        folder = self.stand_in("nvidia-smi", f"""
+case "$*" in
+  *compute_mode*) echo {compute_mode} ;;
+  *--loop*) while :; do echo "1980, 0x0000000000000000"; echo "1200, 0x0000000000000004"; sleep 1; done ;;
+  *) echo "1980 MHz, idle" ;;
+esac
+""")
+        return f"{folder}:{os.environ['PATH']}"
+
+    def test_a_gpu_of_one_process_is_not_asked_for_two(self):
+        self.trained()  # makes the program
+        for mode, result in (("Default", "holds"), ("Exclusive_Process", "not done")):
+            _, said, found, _ = self.check(os.path.join(os.path.dirname(self.out), "lockstep"), "--golden", "edm,sngan", "--steps", "3", "--only",
+                                           "native", "--only", "ranks", PATH=self.nvidia_smi(mode), PYTHONPATH=self.pytorch("2.11.0"))
+            rows = {row["check"]: (row["result"], row["detail"]) for row in found["checks"]}
+            self.assertEqual({rows[name][0] for name in ("Gloo, ranks that share the GPUs", "float32", "bfloat16")}, {result}, said)
+            if result == "not done":
+                self.assertIn("the same bits in 2 runs; of 2 ranks it was not tried: a GPU here takes one process", rows["tf32"][1])
+
+    def test_clocks_are_watched_while_speed_is_measured(self):
+        _, said, found, _ = self.check(self.lockstep(sleep=1), "--only", "speed", PATH=self.nvidia_smi(), PYTHONPATH=self.pytorch("2.11.0"))
+        row = next(row for row in found["checks"] if row["check"] == "the GPU meanwhile")
+        self.assertEqual(row["result"], "holds", said)
+        self.assertRegex(row["detail"], r"^reasons that held clocks back: 0x0: \d+ times, 1980 to 1980 MHz; 0x4: \d+ times, 1200 to 1200 MHz$")
+
+    def test_states_of_the_gpu_are_no_speed(self):
+        self.stand_in("lockstep", "echo '{\"device\": \"x\"}'; [ $1 != train ] || { echo 'lockstep: cuda: a step needs 9 GB' >&2; exit 4; }\n")
+        folder = self.stand_in("gpu_bench", "echo 'gpu_bench: the GPU has no memory left' >&2; exit 1\n")
+        code, said, found, _ = self.check(os.path.join(folder, "lockstep"), "--only", "speed", PATH=self.nvidia_smi())
+        self.assertEqual(code, 3, said)
+        rows = {row["check"]: (row["result"], row["detail"]) for row in found["checks"] if row["part"] == "speed"}
+        self.assertEqual(rows["gpu_bench"], ("not done", "the GPU has no memory left"))
+        self.assertEqual(rows["steps, native fp32"], ("not done", "lockstep: cuda: a step needs 9 GB"))
+        self.assertEqual(rows["the GPU before"][0], "holds")
+
+    def test_a_part_of_the_kernels_meets_no_target(self):
+        self.lockstep()
+        with open(os.path.join(os.path.dirname(self.out), "gpu_bench"), "a", encoding="ascii") as file:
+            file.write("raise SystemExit(1)\n")
+        _, said, found, _ = self.check(os.path.join(os.path.dirname(self.out), "lockstep"), "--only", "speed", PYTHONPATH=self.pytorch("2.11.0"))
+        of_kernels = [one["result"] for one in found["targets"] if "step" not in one["target"]]
+        self.assertEqual(of_kernels, ["not measured"] * 3, said)
 
     def test_tests_that_do_not_run_hold_nothing(self):
         for said_of_tests, result in (("0 tests from 0 test suites ran", "FAILS"), ("7 tests from 2 test suites ran", "holds")):
             with self.subTest(said_of_tests):
-                folder = self.stand_in("numerics_test_cuda", f"echo '[==========] {said_of_tests}. (1 ms total)'\n")
+                folder = self.stand_in("numerics_test_cuda", f"echo '[==========] {said_of_tests}. (1 ms total)\n5 tests computed on the GPU'\n")
                 _, said, found, _ = self.check(self.lockstep(), "--only", "kernels", "--binaries", folder)
                 row = next(row for row in found["checks"] if row["check"] == "numerics_test_cuda")
                 self.assertEqual(row["result"], result, said)
-        self.assertEqual(row["detail"], "random shapes, 7 tests")
+        self.assertEqual(row["detail"], "random shapes, 7 tests, 5 of them on the GPU")
+        for computed in ("", "0 tests computed on the GPU"):
+            folder = self.stand_in("numerics_test_cuda", f"echo '[==========] 7 tests from 2 test suites ran. (1 ms total)\n{computed}'\n")
+            _, said, found, _ = self.check(self.lockstep(), "--only", "kernels", "--binaries", folder)
+            row = next(row for row in found["checks"] if row["check"] == "numerics_test_cuda")
+            self.assertEqual((row["result"], row["detail"]), ("FAILS", "no test of numerics_test_cuda computed on the GPU"), said)
 
     def test_what_fails_may_stay(self):
         keep = os.path.join(os.path.dirname(self.out), "kept")
@@ -432,7 +603,7 @@ class GpuCheck(unittest.TestCase):
                                                   PYTHONPATH=self.pytorch("2.11.0", tomllib=none, tomli=tomli))
                 self.assertEqual(code, 0, said)
                 rows = [row for row in found["checks"] if row["check"].startswith("steps, PyTorch")]
-                self.assertEqual([row["result"] for row in rows], [result] * 4, said)
+                self.assertEqual([row["result"] for row in rows], [result] * 6, said)
                 self.assertRegex(rows[0]["detail"], r"^10\.00/s$" if result == "holds" else r"^Python \S+ has no tomllib \(pip install tomli\)$")
                 self.assertEqual({one["result"] for one in found["targets"]}, {"not measured"}, "of small sizes")
 

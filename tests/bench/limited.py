@@ -58,10 +58,10 @@ def text_of(path):
         return "unknown"
 
 
-def where_it_is(process, debugger_seconds=30):
+def where_it_is(process, debugger, debugger_seconds=30):
     """What its processes do, for a person: of each thread its state, what it waits for in the kernel, clocks of user and system;
-    where there is a debugger, the calls it is in."""
-    debugger = next((found for name in ("cuda-gdb", "gdb") if (found := shutil.which(name))), None)
+    where there is a debugger, and one is wanted, the calls it is in."""
+    debugger = next((found for name in ("cuda-gdb", "gdb") if debugger and (found := shutil.which(name))), None)
     lines, until = [], time.monotonic() + debugger_seconds
     for one in session_of(process):
         lines.append(f"process {one}: {text_of(f'/proc/{one}/cmdline')}")
@@ -93,13 +93,14 @@ def log_of_run(command):
     return text
 
 
-def finish(process, seconds, given=None):
-    """Standard output and error of a process that begins a session (start_new_session), when it has ended."""
+def finish(process, seconds, given=None, debugger=True):
+    """Standard output and error of a process that begins a session (start_new_session), when it has ended. debugger: where it has
+    not, one looks at it, which takes time."""
     try:
         return process.communicate(given, timeout=seconds)
     except subprocess.TimeoutExpired as error:
         try:
-            error.where = where_it_is(process) + log_of_run(error.cmd)
+            error.where = where_it_is(process, debugger) + log_of_run(error.cmd)
         finally:  # a signal may come meanwhile
             end(process)
         error.printed = (error.output or b"").decode(errors="replace")

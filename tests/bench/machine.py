@@ -29,7 +29,7 @@ def cpu():
 
 
 def commit(top):
-    """The short hash, and whether sources differ from it; pages are what this program writes."""
+    """The short hash, and whether sources differ from it; pages and their pictures are what programs write."""
     def git(*command):
         try:
             return subprocess.run(["git", "-C", top, *command], capture_output=True, text=True).stdout.strip()
@@ -37,7 +37,7 @@ def commit(top):
             return ""
 
     name = git("rev-parse", "--short", "HEAD") or "unknown"
-    return name + (" with changes" if git("status", "--porcelain", "--", ".", ":!docs") else "")
+    return name + (" with changes" if git("status", "--porcelain", "--", ".", ":!docs/*.md", ":!docs/*.png") else "")
 
 
 def facts(top, command):

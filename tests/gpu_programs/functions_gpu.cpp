@@ -60,8 +60,7 @@ class Comparison {
     }
     bool same = true;
     for (std::size_t f = 0; f <= kDivision; ++f) {
-      std::printf("%s: %llu floats, %llu differ%s\n",
-                  f < kDivision ? kFunctions[f].first : "divide",
+      std::printf("%s: %llu floats, %llu differ%s\n", name_of(f),
                   static_cast<unsigned long long>(count),
                   static_cast<unsigned long long>(wrong_[f].count), wrong_[f].first.c_str());
       same = same && wrong_[f].count == 0;
@@ -89,7 +88,7 @@ class Comparison {
       call(cpu_, f, n, numerators_.data(), divisors_.data(), wanted_.data());
       found_.resize(n);
       gpu_.memory->to_host(bytes, out_, found_.data());
-      compare(wrong_[f]);
+      compare(f, wrong_[f]);
     }
   }
 
@@ -102,7 +101,11 @@ class Comparison {
       device.binary(Binary::kDivide, count, x, y, out);
   }
 
-  void compare(Wrong& wrong) {
+  static const char* name_of(std::size_t f) {
+    return f < kDivision ? kFunctions[f].first : "divide";
+  }
+
+  void compare(std::size_t f, Wrong& wrong) {
     std::atomic<bool> same = true;
     const auto compare_piece = [&](std::int64_t begin, std::int64_t end) {
       const auto bytes = static_cast<std::size_t>(end - begin) * sizeof(float);
@@ -118,6 +121,7 @@ class Comparison {
                     static_cast<double>(numerators_[i]), static_cast<double>(divisors_[i]),
                     static_cast<double>(found_[i]), static_cast<double>(wanted_[i]));
       wrong.first = text;
+      std::fprintf(stderr, "%s differs%s\n", name_of(f), text);  // the end may be far
     }
   }
 
@@ -134,7 +138,8 @@ class Comparison {
 int main(int argc, char** argv) try {
   using namespace lockstep;
   // The host computes as many: all of them on 16 CPUs, in a minute or two.
-  std::uint64_t step = std::max<std::uint64_t>(1, 16 / static_cast<std::uint64_t>(usable_cpus(1)));
+  const auto cpus = static_cast<std::uint64_t>(usable_cpus(1));
+  std::uint64_t step = (16 + cpus - 1) / cpus;
   if (argc > 1) {
     step = argc == 3 && std::string(argv[1]) == "--every" ? std::strtoull(argv[2], nullptr, 10) : 0;
     if (step == 0) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "gpu_programs/calls.h"
 #include "gpu_programs/pinned.h"
 #include "lockstep/numerics/cuda.h"
 #include "support/gpu/gpu.h"
@@ -17,6 +18,7 @@ namespace lockstep::test::gpu {
 namespace {
 
 constexpr double kPatience = 600;  // seconds
+int calls = 0;                     // for a GPU
 constexpr unsigned kMapped = cudaHostRegisterPortable | cudaHostRegisterMapped;
 
 }  // namespace
@@ -65,6 +67,7 @@ Reachable::~Reachable() {
 // A GPU would cut products of a test's size in its smallest tiles: half of the seeds have few
 // multiprocessors, as on the emulated one.
 std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed, std::optional<int> multiprocessors) {
+  ++calls;
   static std::map<int, const numerics::Gpu*> opened;  // never closed: the driver ends first
   const int cut_for = multiprocessors.value_or(seed % 2 == 0 ? few(seed) : 0);
   const numerics::Gpu*& gpu = opened[cut_for];
@@ -72,11 +75,16 @@ std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed, std::optional<int
   return gpu->kernels->clone();
 }
 
+int calls_for_gpu() {
+  return calls;
+}
+
 bool others_take_memory() {
   return reach_only == nullptr;  // else it is interpreted
 }
 
 numerics::Gpu open_gpu(std::uint64_t, std::optional<int> multiprocessors) {
+  ++calls;
   return numerics::open_gpu(0, 1, kPatience, multiprocessors.value_or(0));
 }
 

@@ -9,6 +9,7 @@
 #include "lockstep/numerics/spec/functions.h"
 #include "numerics/device.h"
 #include "numerics/reference.h"
+#include "numerics/with_isa.h"
 
 namespace lockstep::numerics {
 namespace {
@@ -112,28 +113,24 @@ RC_GTEST_PROP(TileSquares, AreOneChainATile, ()) {
 
 TEST(Sums, KeepSubnormals) {
   const Floats x(100, std::bit_cast<float>(1u));  // the smallest
-  for (const Isa isa : usable_isas()) {
-    use_isa(isa);
-    float row = 0, spatial = 0;
-    device().row_sums(1, 100, x.data(), &row);
-    device().spatial_sums(1, 100, 1, x.data(), &spatial);
-    EXPECT_EQ(std::bit_cast<std::uint32_t>(row), 100u);
-    EXPECT_EQ(std::bit_cast<std::uint32_t>(spatial), 100u);
-  }
-  use_isa(best_isa());
+  with_every_isa([&] {
+    Floats row(1), spatial(1);
+    device().row_sums(1, 100, x.data(), row.data());
+    device().spatial_sums(1, 100, 1, x.data(), spatial.data());
+    EXPECT_EQ(bits_of(row[0]), 100u);
+    EXPECT_EQ(bits_of(spatial[0]), 100u);
+  });
 }
 
 TEST(Sums, StartFromPlusZeroSoThatNegativeZerosVanish) {
   const Floats x(600, -0.0f);
-  for (const Isa isa : usable_isas()) {
-    use_isa(isa);
-    float row = 1, empty = 1;
-    device().row_sums(1, 600, x.data(), &row);
-    device().row_sums(1, 0, x.data(), &empty);
-    EXPECT_FALSE(std::signbit(row));
-    EXPECT_EQ(std::bit_cast<std::uint32_t>(empty), 0u);
-  }
-  use_isa(best_isa());
+  with_every_isa([&] {
+    Floats row(1, 1.0f), empty(1, 1.0f);
+    device().row_sums(1, 600, x.data(), row.data());
+    device().row_sums(1, 0, x.data(), empty.data());
+    EXPECT_FALSE(std::signbit(row[0]));
+    EXPECT_EQ(bits_of(empty[0]), 0u);
+  });
 }
 
 // A GPU reads sixteen blocks of a chain at a time.
@@ -161,13 +158,11 @@ TEST(Sums, OfManyBlocksAreAddedInTheirOrder) {
 // A product that underflows rounds a chain to -0, and nothing may be added to a single block.
 TEST(Dots, KeepTheNegativeZeroOfASingleBlock) {
   const Floats a(40, -0x1p-100f), b(40, 0x1p-100f);
-  for (const Isa isa : usable_isas()) {
-    use_isa(isa);
-    float row = 1;
-    device().row_dots(1, 1, a.data(), b.data(), &row);
-    EXPECT_EQ(std::bit_cast<std::uint32_t>(row), 0x80000000u) << name(isa);
-  }
-  use_isa(best_isa());
+  with_every_isa([&] {
+    Floats row(1, 1.0f);
+    device().row_dots(1, 1, a.data(), b.data(), row.data());
+    EXPECT_EQ(bits_of(row[0]), 0x80000000u);
+  });
 }
 
 RC_GTEST_PROP(Softmax, FollowsTheHeader, ()) {
@@ -200,16 +195,14 @@ RC_GTEST_PROP(Softmax, FollowsTheHeader, ()) {
 }
 
 TEST(Softmax, OfARowWithNaNIsNaN) {
-  for (const Isa isa : usable_isas()) {
-    use_isa(isa);
-    for (int at = 0; at < 19; ++at) {
+  with_every_isa([&] {
+    for (std::size_t at = 0; at < 19; ++at) {
       Floats x(19, 1.0f);
-      x[static_cast<std::size_t>(at)] = NAN;
+      x[at] = NAN;
       device().softmax(1, 19, 1.0f, x.data(), x.data());
-      for (const float v : x) EXPECT_TRUE(std::isnan(v)) << name(isa);
+      for (const float v : x) EXPECT_TRUE(std::isnan(v));
     }
-  }
-  use_isa(best_isa());
+  });
 }
 
 RC_GTEST_PROP(UpsampleNearest, AndItsTransposeFollowTheHeader, ()) {

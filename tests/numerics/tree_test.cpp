@@ -51,18 +51,20 @@ RC_GTEST_PROP(Tree, SumIsTheSameForEveryPartitionIntoRanks, ()) {
   const Rows rows = random_rows(total, width);
   const std::vector<float> whole = whole_sum(rows);
   const std::vector<std::int64_t> cuts = draw_cuts(total);
-  Rows partials;
-  std::vector<Subtree> nodes;
-  for (std::size_t rank = 0; rank + 1 < cuts.size(); ++rank) {
-    for (const Subtree& node : maximal_subtrees(total, cuts[rank], cuts[rank + 1] - cuts[rank])) {
-      nodes.push_back(node);
-      partials.push_back(
-          whole_sum(Rows(rows.begin() + node.first, rows.begin() + node.first + node.count)));
+  with_every_isa([&] {
+    Rows partials;
+    std::vector<Subtree> nodes;
+    for (std::size_t rank = 0; rank + 1 < cuts.size(); ++rank) {
+      for (const Subtree& node : maximal_subtrees(total, cuts[rank], cuts[rank + 1] - cuts[rank])) {
+        nodes.push_back(node);
+        partials.push_back(
+            whole_sum(Rows(rows.begin() + node.first, rows.begin() + node.first + node.count)));
+      }
     }
-  }
-  std::vector<float> combined(whole.size());
-  device().tree_sum_nodes(total, nodes, pointers(partials).data(), width, combined.data());
-  RC_ASSERT(first_difference(whole, combined) == -1);
+    std::vector<float> combined(whole.size());
+    device().tree_sum_nodes(total, nodes, pointers(partials).data(), width, combined.data());
+    RC_ASSERT(first_difference(whole, combined) == -1);
+  });
 }
 
 RC_GTEST_PROP(Tree, MaximalSubtreesTileTheBlockAndNoneCanGrow, ()) {
@@ -101,14 +103,15 @@ RC_GTEST_PROP(Tree, FoldWalksTheSameTreeAsTheSum, ()) {
   const float folded = tree_fold(
       0, total, [&](std::int64_t i) { return rows[static_cast<std::size_t>(i)][0]; },
       [](float a, float b) { return a + b; });
-  RC_ASSERT(bits_of(folded) == bits_of(whole_sum(rows)[0]));
+  with_every_isa([&] { RC_ASSERT(bits_of(folded) == bits_of(whole_sum(rows)[0])); });
 }
 
 TEST(Tree, NothingIsAddedForAnAbsentSibling) {
-  const Rows one = {{-0.0f}};
-  EXPECT_EQ(bits_of(whole_sum(one)[0]), 0x80000000u);
-  const Rows three = {{-0.0f}, {-0.0f}, {-0.0f}};
-  EXPECT_EQ(bits_of(whole_sum(three)[0]), 0x80000000u);
+  const Rows one = {{-0.0f}}, three = {{-0.0f}, {-0.0f}, {-0.0f}};
+  with_every_isa([&] {
+    EXPECT_EQ(bits_of(whole_sum(one)[0]), 0x80000000u);
+    EXPECT_EQ(bits_of(whole_sum(three)[0]), 0x80000000u);
+  });
 }
 
 TEST(Tree, OutMayBeTheFirstRowAndThreadsDoNotMatter) {
