@@ -38,13 +38,16 @@ void take_labels(LabelledImages& all, const stdfs::path& path, const std::string
                  bool wanted, std::int64_t images) {
   if (!wanted) {
     all.labels.clear();
+    all.classes.clear();
     return;
   }
   stdfs::path apart = labels;
   const bool packed = is_sharded(path) || is_pack(path);
   if (apart.empty() && !packed) apart = find_labels(path).value_or("");
   all.labels_from = apart.empty() ? path : apart;
-  if (!apart.empty()) all.labels = read_idx_labels(apart, images);
+  if (apart.empty()) return;
+  all.labels = read_idx_labels(apart, images);
+  all.classes.clear();  // nobody says that these are theirs
 }
 
 std::unique_ptr<Dataset> open_shards_with(const ImagesOptions& own, std::int64_t classes,
@@ -67,7 +70,7 @@ std::unique_ptr<Dataset> open_files(const ImagesOptions& own, std::int64_t class
   if (classes == 0) return std::move(all.images);
   if (all.labels.empty()) refuse_without_labels(find_idx(own.path));
   return std::make_unique<Labelled>(std::move(all.images), std::move(all.labels), all.labels_from,
-                                    classes);
+                                    classes, std::move(all.classes));
 }
 
 std::vector<std::string> files_of(const ImagesOptions& own, std::int64_t classes) {
@@ -98,7 +101,7 @@ ImagesOptions as_images(const ArraysOptions& own) {
 
 LabelledImages read_images(const ImagesOptions& options, bool labels_wanted) {
   const stdfs::path path = find_idx(options.path);
-  LabelledImages all = is_pack(path) ? read_pack(path) : LabelledImages{read_idx(path), {}, {}};
+  LabelledImages all = is_pack(path) ? read_pack(path) : LabelledImages{read_idx(path), {}, {}, {}};
   const std::int64_t count = all.images->size();
   take_labels(all, path, options.labels, labels_wanted, count);
   return all;

@@ -68,10 +68,11 @@ void refuse_label(const std::filesystem::path& file, std::int64_t sample, std::i
 }
 
 Labelled::Labelled(std::unique_ptr<Dataset> images, Labels labels,
-                   const std::filesystem::path& labels_from, std::int64_t classes)
+                   const std::filesystem::path& labels_from, std::int64_t classes, ClassNames names)
     : images_(std::move(images)),
       labels_(std::move(labels)),
       classes_(classes),
+      names_(std::move(names)),
       hash_(labelled_hash(images_->hash(), labels_)) {
   LOCKSTEP_ASSERT(std::cmp_equal(labels_.size(), images_->size()), std::to_string(labels_.size()));
   const auto wrong = std::ranges::find_if(

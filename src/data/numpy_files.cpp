@@ -185,17 +185,6 @@ stdfs::path labels_beside(stdfs::path path) {
   return path.replace_filename(path.stem().string() + std::string(kLabelsEnding));
 }
 
-hash::Digest sha256_of(File& file) {
-  hash::Sha256 hash;
-  Bytes piece(kPiece);
-  for (std::uint64_t at = 0, end = file.size(); at < end; at += piece.size()) {
-    piece.resize(std::min<std::uint64_t>(kPiece, end - at));
-    if (file.read_at(at, piece) != piece.size()) throw Error(Code::kData, "cut off");
-    hash.update(piece);
-  }
-  return hash.finish();
-}
-
 }  // namespace
 
 bool is_numpy(const stdfs::path& path) {
@@ -224,14 +213,6 @@ Source read_numpy(const stdfs::path& path, const SourceOptions& options, Picture
         beside, "its arrays", [&](File& file) { return labels_of(array_in(file), stack.count()); });
   }
   return source;
-}
-
-PictureFile read_arrays(const stdfs::path& path) {
-  MemoryStack stack({});
-  SourceOptions options;
-  options.labels_wanted = false;
-  read_numpy(path, options, stack);
-  return {std::move(stack).images(), with_data_file(path, "its arrays", sha256_of)};
 }
 
 }  // namespace lockstep::data

@@ -16,31 +16,45 @@
 namespace lockstep::data {
 namespace {
 
-constexpr std::int64_t kVersion = 1, kVersionWithLabels = 2;
+constexpr std::int64_t kVersion = 1, kVersionWithLabels = 2, kVersionWithNames = 3;
 constexpr std::array kKinds = {SampleKind::kPictures, SampleKind::kFields, SampleKind::kSignals};
 // The stamp lies in the root group's header, in the first kilobytes of the file.
 constexpr std::size_t kSearched = std::size_t{64} << 10;
-constexpr std::size_t kLongestStamp = 256;
+constexpr std::size_t kLongestStamp = 320;
 constexpr std::size_t kPiece = std::size_t{16} << 20;
+constexpr std::uint64_t kMostNames = kMostClasses * (kLongestClassName + 1);  // bytes
 constexpr std::array<unsigned char, 8> kSignature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
 
 [[noreturn]] void refuse(const std::string& what) {
   throw Error(Code::kData, what, "make the file again with 'lockstep pack'");
 }
 
+struct NamesStamp {
+  std::uint64_t bytes = 0;
+  hash::Digest hash;
+};
+
 struct Stamp {
   ImageShape shape;
   hash::Digest hash;                     // of the images
   std::optional<hash::Digest> labelled;  // with their labels
+  std::optional<NamesStamp> names;       // of their classes
 
   std::uint64_t bytes() const {
-    return static_cast<std::uint64_t>(shape.n * shape.image_bytes() + (labelled ? 4 * shape.n : 0));
+    return static_cast<std::uint64_t>(shape.n * shape.image_bytes() +
+                                      (labelled ? 4 * shape.n : 0)) +
+           (names ? names->bytes : 0);
+  }
+  std::int64_t version() const {
+    if (names) return kVersionWithNames;
+    return labelled ? kVersionWithLabels : kVersion;
   }
 };
 
-Stamp stamp_of(const Images& images, const Labels& labels) {
-  Stamp stamp{images.shape(), images.hash(), std::nullopt};
+Stamp stamp_of(const Images& images, const Labels& labels, const std::string& names) {
+  Stamp stamp{images.shape(), images.hash(), std::nullopt, std::nullopt};
   if (!labels.empty()) stamp.labelled = labelled_hash(images.hash(), labels);
+  if (!names.empty()) stamp.names = {names.size(), hash::sha256(as_bytes(names))};
   return stamp;
 }
 
@@ -49,19 +63,22 @@ std::string format_of(SampleKind kind) {
 }
 
 // How the stamp begins: "lockstep images 1 ".
-std::string stamp_begin(SampleKind kind, bool labels) {
-  return format_of(kind) + " " + std::to_string(labels ? kVersionWithLabels : kVersion) + " ";
+std::string stamp_begin(SampleKind kind, std::int64_t version) {
+  return format_of(kind) + " " + std::to_string(version) + " ";
 }
 
 std::string text_of(const Stamp& stamp) {
-  std::string text = stamp_begin(stamp.shape.kind, stamp.labelled.has_value());
+  std::string text = stamp_begin(stamp.shape.kind, stamp.version());
   for (const std::int64_t size : {stamp.shape.n, stamp.shape.h, stamp.shape.w, stamp.shape.c}) {
     text += std::to_string(size) + " ";
   }
-  return text + stamp.hash.hex() + (stamp.labelled ? " " + stamp.labelled->hex() : "");
+  text += stamp.hash.hex();
+  if (stamp.labelled) text += " " + stamp.labelled->hex();
+  if (stamp.names) text += " " + std::to_string(stamp.names->bytes) + " " + stamp.names->hash.hex();
+  return text;
 }
 
-// Everything in the file except images and labels follows from its stamp.
+// Everything in the file except images, labels and names follows from its stamp.
 hdf5::Skeleton skeleton_of(const Stamp& stamp) {
   const ImageShape& s = stamp.shape;
   std::vector<std::int64_t> sizes = s.sample_shape();
@@ -69,14 +86,16 @@ hdf5::Skeleton skeleton_of(const Stamp& stamp) {
   std::vector<hdf5::DatasetSpec> datasets{{"/" + std::string(word_of(s.kind)),
                                            s.floats() ? hdf5::Type::kF32 : hdf5::Type::kU8,
                                            std::move(sizes)}};
-  std::vector<hdf5::Attribute> attributes{
-      {"format", format_of(s.kind)},
-      {"version", stamp.labelled ? kVersionWithLabels : kVersion},
-      {"content_hash", stamp.hash.hex()}};
+  std::vector<hdf5::Attribute> attributes{{"format", format_of(s.kind)},
+                                          {"version", stamp.version()},
+                                          {"content_hash", stamp.hash.hex()}};
   if (stamp.labelled) {
     datasets.push_back({"/labels", hdf5::Type::kU32, {s.n}});
     attributes.push_back({"labelled_hash", stamp.labelled->hex()});
   }
+  if (stamp.names)
+    datasets.push_back(
+        {"/classes", hdf5::Type::kU8, {static_cast<std::int64_t>(stamp.names->bytes)}});
   attributes.push_back({"stamp", text_of(stamp)});
   return hdf5::make_skeleton(datasets, attributes);
 }
@@ -92,27 +111,28 @@ std::vector<std::string_view> words_of(std::string_view text) {
 }
 
 // `text` goes on behind the stamp with other bytes of the file.
-Stamp parse_stamp(std::string_view text, SampleKind kind, bool labels) {
+Stamp parse_stamp(std::string_view text, SampleKind kind, std::int64_t version) {
   const std::vector<std::string_view> words = words_of(text);
-  const std::size_t last = labels ? 5 : 4;
-  if (words.size() <= last || words[4].size() < 64 || words[last].size() < 64)
-    refuse("the stamp is damaged");
-  std::array<std::int64_t, 4> size{};
-  for (std::size_t i = 0; i < 4; ++i) {
-    const auto value = parse_int(words[i]);
+  const auto number = [&](std::size_t i) {
+    const auto value = i < words.size() ? parse_int(words[i]) : std::nullopt;
     if (!value || *value < 0) refuse("the stamp has no sizes");
-    size[i] = *value;
-  }
-  const auto u = [&](std::size_t i) { return static_cast<std::uint64_t>(size[i]); };
-  checked_image_bytes(u(0), u(1), u(2), u(3), kMaxImageBytes, kind);
+    return *value;
+  };
   const auto digest = [&](std::size_t i) {
-    const auto value = hash::Digest::parse(words[i].substr(0, 64));
+    const auto value =
+        i < words.size() ? hash::Digest::parse(words[i].substr(0, 64)) : std::nullopt;
     if (!value) refuse("the stamp has no hash");
     return *value;
   };
-  return {{size[0], size[1], size[2], size[3], kind},
-          digest(4),
-          labels ? std::optional(digest(5)) : std::nullopt};
+  const auto u = [&](std::size_t i) { return static_cast<std::uint64_t>(number(i)); };
+  checked_image_bytes(u(0), u(1), u(2), u(3), kMaxImageBytes, kind);
+  Stamp stamp{{number(0), number(1), number(2), number(3), kind}, digest(4), {}, {}};
+  if (version >= kVersionWithLabels) stamp.labelled = digest(5);
+  if (version < kVersionWithNames) return stamp;
+  stamp.names = {u(6), digest(7)};
+  if (stamp.names->bytes == 0 || stamp.names->bytes > kMostNames)
+    refuse("the stamp has no size of its names");
+  return stamp;
 }
 
 Bytes read_bytes(File& file, std::uint64_t offset, std::uint64_t size) {
@@ -124,14 +144,21 @@ Bytes read_bytes(File& file, std::uint64_t offset, std::uint64_t size) {
 Stamp find_stamp(File& file) {
   const Bytes head = read_bytes(file, 0, kSearched);
   const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  std::size_t first = std::string_view::npos;  // behind it names of classes may read likewise
+  std::optional<std::pair<SampleKind, std::int64_t>> found;
   for (const SampleKind kind : kKinds) {
-    for (const bool labels : {false, true}) {
-      const std::string begin = stamp_begin(kind, labels);
-      if (const std::size_t at = text.find(begin); at != std::string_view::npos)
-        return parse_stamp(text.substr(at + begin.size(), kLongestStamp), kind, labels);
+    for (const std::int64_t version : {kVersion, kVersionWithLabels, kVersionWithNames}) {
+      const std::size_t at = text.find(stamp_begin(kind, version));
+      if (at < first) found = {kind, version};
+      first = std::min(first, at);
     }
   }
-  refuse("an HDF5 file, but not a packed data file of version 1 or 2");
+  if (found) {
+    const auto& [kind, version] = *found;
+    return parse_stamp(text.substr(first + stamp_begin(kind, version).size(), kLongestStamp), kind,
+                       version);
+  }
+  refuse("an HDF5 file, but not a packed data file of version 1, 2 or 3");
 }
 
 void check_metadata(File& file, const hdf5::Skeleton& skeleton) {
@@ -193,11 +220,25 @@ Layout layout_of(File& file) {
   return layout;
 }
 
-Labels checked_labels(File& file, const Layout& layout) {
-  if (!layout.stamp.labelled) return {};
-  Labels labels = read_labels(file, layout.skeleton.datasets.at(1));
-  require_hash("labels", labelled_hash(layout.stamp.hash, labels), *layout.stamp.labelled);
-  return labels;
+ClassNames read_names(File& file, const hdf5::Extent& extent, const hash::Digest& stated) {
+  const std::vector<std::uint8_t> bytes = read_extent(file, extent);
+  require_hash("names of classes", hash::sha256(std::as_bytes(std::span(bytes))), stated);
+  try {
+    return parse_class_names({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  } catch (const Error& error) {
+    refuse(error.message());
+  }
+}
+
+// Labels and names of classes.
+void take_labels(File& file, const Layout& layout, LabelledImages& all) {
+  if (!layout.stamp.labelled) return;
+  all.labels = read_labels(file, layout.skeleton.datasets.at(1));
+  require_hash("labels", labelled_hash(layout.stamp.hash, all.labels), *layout.stamp.labelled);
+  if (!layout.stamp.names) return;
+  all.classes = read_names(file, layout.skeleton.datasets.at(2), layout.stamp.names->hash);
+  if (all.classes.size() < counts_of(all.labels).size())
+    refuse("it has " + std::to_string(all.classes.size()) + " names of classes, and more labels");
 }
 
 LabelledImages read_contents(File& file) {
@@ -207,11 +248,11 @@ LabelledImages read_contents(File& file) {
                                         read_extent(file, layout.skeleton.datasets.at(0)));
   require_hash(std::string(word_of(layout.stamp.shape.kind)), all.images->hash(),
                layout.stamp.hash);
-  all.labels = checked_labels(file, layout);
+  take_labels(file, layout, all);
   return all;
 }
 
-Labels stream_contents(File& file, const PixelSink& take) {
+LabelledImages stream_contents(File& file, const PixelSink& take) {
   static_assert(kPiece % hash::kBlockBytes == 0);
   const Layout layout = layout_of(file);
   std::vector<hash::Digest> leaves;
@@ -226,17 +267,24 @@ Labels stream_contents(File& file, const PixelSink& take) {
   }
   require_hash(std::string(word_of(layout.stamp.shape.kind)),
                content_hash(layout.stamp.shape, hash::tree_root(leaves, bytes)), layout.stamp.hash);
-  return checked_labels(file, layout);
+  LabelledImages all;
+  take_labels(file, layout, all);
+  return all;
 }
 
 }  // namespace
 
-void write_pack(const std::filesystem::path& path, const Images& images, const Labels& labels) {
+void write_pack(const std::filesystem::path& path, const Images& images, const Labels& labels,
+                const ClassNames& classes) {
   LOCKSTEP_ASSERT(labels.empty() || std::cmp_equal(labels.size(), images.size()));
+  LOCKSTEP_ASSERT(classes.empty() || classes.size() >= counts_of(labels).size());
+  require_class_names(classes);
   const Bytes label_bytes = bytes_of(labels);
+  const std::string names = labels.empty() ? "" : data::text_of(classes);
   std::vector<ByteView> contents{std::as_bytes(std::span(images.pixels()))};
   if (!labels.empty()) contents.emplace_back(label_bytes);
-  hdf5::publish(real_file_system(), path, skeleton_of(stamp_of(images, labels)), contents);
+  if (!names.empty()) contents.emplace_back(as_bytes(names));
+  hdf5::publish(real_file_system(), path, skeleton_of(stamp_of(images, labels, names)), contents);
 }
 
 std::optional<PackHashes> stated_hashes(const std::filesystem::path& path) {
@@ -259,10 +307,8 @@ LabelledImages read_pack(const std::filesystem::path& path) {
 }
 
 LabelledImages stream_pack(const std::filesystem::path& path, const PixelSink& take) {
-  LabelledImages all;
-  all.labels =
-      with_data_file(path, "its images", [&](File& file) { return stream_contents(file, take); });
-  return all;
+  return with_data_file(path, "its images",
+                        [&](File& file) { return stream_contents(file, take); });
 }
 
 }  // namespace lockstep::data

@@ -168,6 +168,12 @@ std::vector<std::string> named(const stdfs::path& folder, const std::vector<std:
   return wanted;
 }
 
+void require_names(const stdfs::path& folder, const std::vector<std::string>& classes) try {
+  require_class_names(classes);
+} catch (const Error& error) {
+  throw error.within(folder.string());
+}
+
 // A data set's parts, as most of them are published, would be classes.
 void warn_of_parts(const stdfs::path& folder, const std::vector<std::string>& classes) {
   static const std::vector<std::string> parts = {"train",      "training", "val",    "valid",
@@ -193,11 +199,11 @@ Source read_listed(const stdfs::path& folder, const Listing& found,
                    std::vector<std::string> classes, const SourceOptions& options,
                    PictureStack& stack) {
   Source source;
-  source.classes = std::move(classes);
+  source.all.classes = std::move(classes);
   const auto total = static_cast<std::int64_t>(found.pictures.size());
   stack.expect(total);
   std::map<std::string, std::uint32_t> labels;
-  for (const std::string& name : source.classes)
+  for (const std::string& name : source.all.classes)
     labels.emplace(name, static_cast<std::uint32_t>(labels.size()));
   if (options.progress) options.progress(0, total);
   std::int64_t done = 0;
@@ -246,6 +252,7 @@ Source read_picture_folder(const stdfs::path& folder, const SourceOptions& optio
   warn_of_links(folder, found);
   std::vector<std::string> classes = classes_of(folder, found);
   if (!options.classes.empty()) classes = named(folder, classes, options.classes);
+  if (options.labels_wanted && options.labels.empty()) require_names(folder, classes);
   warn_of_no_classes(folder, found, classes);
   if (options.labels_wanted && options.labels.empty() && options.classes.empty()) {
     warn_of_parts(folder, classes);

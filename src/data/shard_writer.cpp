@@ -162,11 +162,14 @@ void ShardWriter::add(const ImageShape& shape, std::span<const std::uint8_t> pix
   shape_.n += std::ssize(pixels) / shape_.image_bytes();
 }
 
-ShardsIndex ShardWriter::finish(const Labels& labels) {
+ShardsIndex ShardWriter::finish(const Labels& labels, const ClassNames& names) {
   LOCKSTEP_ASSERT(pixels_.has_value() && (labels.empty() || std::ssize(labels) == shape_.n));
-  ShardsIndex index{shape_, {}, {}, counts_of(labels), pixels_->finish(), {}};
+  require_class_names(names);
+  ShardsIndex index{shape_, {}, {}, counts_of(labels), pixels_->finish(), {}, {}};
   index.hash = content_hash(index.shape, index.pixels.root());
   if (!labels.empty()) {
+    LOCKSTEP_ASSERT(names.empty() || names.size() >= index.classes.size());
+    index.names = names;
     ShardStreamWriter writer(folder_, stream("labels", 4), made_);
     Bytes bytes;
     for (const std::uint32_t label : labels) {
@@ -183,10 +186,10 @@ ShardsIndex ShardWriter::finish(const Labels& labels) {
 }
 
 ShardsIndex write_shards(const stdfs::path& folder, const Images& images, const Labels& labels,
-                         std::uint64_t shard_bytes) {
+                         std::uint64_t shard_bytes, const ClassNames& names) {
   ShardWriter writer(folder, shard_bytes);
   writer.add(images.shape(), images.pixels());
-  return writer.finish(labels);
+  return writer.finish(labels, names);
 }
 
 }  // namespace lockstep::data

@@ -47,9 +47,9 @@ class ShardWriter {
 
   // Whole pictures of this shape, whose n is not looked at.
   void add(const ImageShape& shape, std::span<const std::uint8_t> pixels);
-  // LOCKSTEP_ASSERTs a picture, and a label each or none. Throws Error(kData) for a label beyond
-  // kMostClasses.
-  ShardsIndex finish(const Labels& labels);
+  // LOCKSTEP_ASSERTs a picture, a label each or none, and names for all labels or none. Throws
+  // Error(kData) for a label beyond kMostClasses, and as require_class_names.
+  ShardsIndex finish(const Labels& labels, const ClassNames& names);
 
  private:
   ShardedStream stream(const std::string& name, std::int64_t sample_bytes) const;

@@ -43,6 +43,7 @@ class ShardedImages : public Dataset {
         classes_(classes),
         hash_(classes > 0 ? *index.labelled : index.hash),
         counts_(index.classes.begin(), index.classes.end()),
+        names_(classes > 0 ? std::move(index.names) : ClassNames()),
         pixels_(folder, std::move(index.pixels), cache_bytes) {
     counts_.resize(static_cast<std::size_t>(classes));
     if (classes > 0) labels_.emplace(folder, std::move(*index.labels), cache_bytes / 4);
@@ -53,6 +54,7 @@ class ShardedImages : public Dataset {
   const hash::Digest& hash() const override { return hash_; }
   std::int64_t classes() const override { return classes_; }
   std::vector<std::int64_t> class_counts() const override { return counts_; }
+  ClassNames class_names() const override { return names_; }
 
   void read(Sample sample, float* out) const override {
     require(sample);
@@ -85,6 +87,7 @@ class ShardedImages : public Dataset {
   const std::int64_t classes_;
   const hash::Digest hash_;
   std::vector<std::int64_t> counts_;  // as the index has them
+  const ClassNames names_;
   const ShardedBytes pixels_;
   std::optional<ShardedBytes> labels_;
 };
@@ -174,6 +177,7 @@ LabelledImages stream_shards(
       .read_all([&](std::span<const std::uint8_t> slice) { take(index.shape, slice); }, refuse);
   LabelledImages all;
   if (!index.labels) return all;
+  all.classes = index.names;
   all.labels.reserve(static_cast<std::size_t>(index.shape.n));
   ShardedBytes(folder, *index.labels, 0)
       .read_all(

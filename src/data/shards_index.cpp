@@ -10,7 +10,8 @@
 namespace lockstep::data {
 namespace {
 
-constexpr std::string_view kFirstLine = "lockstep shards 1\n";
+constexpr std::string_view kFirstLine = "lockstep shards 1\n",
+                           kFirstLineWithNames = "lockstep shards 2\n";
 
 [[noreturn]] void refuse(const std::string& what) {
   throw Error(Code::kData, what, "make the folder again with 'lockstep pack --shard-size'");
@@ -48,10 +49,12 @@ class Scanner {
     if (!value) refuse("expected 64 hexadecimal digits");
     return *value;
   }
-  void skip_line() {
+  std::string_view line() {
     const std::size_t end = rest_.find('\n');
     if (end == std::string_view::npos) refuse("cut off");
+    const std::string_view line = rest_.substr(0, end);
     rest_.remove_prefix(end + 1);
+    return line;
   }
   std::string_view rest() const { return rest_; }
 
@@ -76,7 +79,7 @@ ShardedStream stream_in(Scanner& in, const std::string& name, std::uint64_t leng
     refuse("shards of " + std::to_string(stream.shard_bytes) + " bytes");
   for (std::uint64_t i = 0; i < stream.shards(); ++i) {
     in.expect("file ");
-    in.skip_line();
+    in.line();
   }
   const std::uint64_t groups = (stream.slices() + kGroupSlices - 1) / kGroupSlices;
   for (std::uint64_t i = 0; i < groups; ++i) {
@@ -109,6 +112,21 @@ void read_labels_head(Scanner& in, ShardsIndex& index) {
     refuse("its classes have other counts than its images");
 }
 
+void read_names(Scanner& in, ShardsIndex& index) {
+  while (in.take("name ")) {
+    if (index.names.size() == kMostClasses) refuse("it has too many names of classes");
+    index.names.emplace_back(in.line());
+  }
+  try {
+    require_class_names(index.names);
+  } catch (const Error& error) {
+    refuse(error.message());
+  }
+  if (index.names.empty() || index.names.size() < index.classes.size())
+    refuse("it has " + std::to_string(index.names.size()) + " names of " +
+           std::to_string(index.classes.size()) + " classes");
+}
+
 }  // namespace
 
 std::string values_stream(SampleKind kind) {
@@ -129,7 +147,7 @@ hash::Digest ShardedStream::root() const {
 }
 
 std::string format_shards_index(const ShardsIndex& index) {
-  std::string text(kFirstLine);
+  std::string text(index.names.empty() ? kFirstLine : kFirstLineWithNames);
   text += word_of(index.shape.kind);
   for (const std::int64_t size : {index.shape.n, index.shape.h, index.shape.w, index.shape.c})
     text += " " + std::to_string(size);
@@ -138,6 +156,7 @@ std::string format_shards_index(const ShardsIndex& index) {
     text += "labelled " + index.labelled->hex() + "\nclasses";
     for (const std::uint64_t count : index.classes) text += " " + std::to_string(count);
     text += "\n";
+    for (const std::string& name : index.names) text += "name " + name + "\n";
   }
   text += text_of(index.pixels);
   if (index.labels) text += text_of(*index.labels);
@@ -146,7 +165,8 @@ std::string format_shards_index(const ShardsIndex& index) {
 
 ShardsIndex parse_shards_index(std::string_view text) {
   Scanner in(text);
-  in.expect(kFirstLine);
+  const bool named = in.take(kFirstLineWithNames);
+  if (!named) in.expect(kFirstLine);
   const SampleKind kind = kind_in(in);
   const std::uint64_t n = in.number();
   in.expect(" ");
@@ -157,11 +177,12 @@ ShardsIndex parse_shards_index(std::string_view text) {
   const std::uint64_t c = in.number();
   const std::uint64_t bytes = checked_image_bytes(n, h, w, c, kMaxShardedBytes, kind);
   const auto i = [](std::uint64_t size) { return static_cast<std::int64_t>(size); };
-  ShardsIndex index{{i(n), i(h), i(w), i(c), kind}, {}, {}, {}, {}, {}};
+  ShardsIndex index{{i(n), i(h), i(w), i(c), kind}, {}, {}, {}, {}, {}, {}};
   in.expect("\nhash ");
   index.hash = in.digest();
   in.expect("\n");
   if (in.take("labelled ")) read_labels_head(in, index);
+  if (named) read_names(in, index);
   index.pixels = stream_in(in, values_stream(kind), bytes,
                            static_cast<std::uint64_t>(index.shape.image_bytes()));
   if (index.labelled) index.labels = stream_in(in, "labels", 4 * n, 4);

@@ -6,7 +6,9 @@
 #include "lockstep/core/error.h"
 #include "lockstep/data/idx.h"
 #include "lockstep/data/image_files.h"
+#include "lockstep/data/pack.h"
 #include "picture_stack.h"
+#include "raw_file.h"
 #include "source_kinds.h"
 
 namespace lockstep::data {
@@ -55,13 +57,26 @@ Source read_into(PictureStack& stack, const std::filesystem::path& path,
   stack.warn_of_resized();
   if (!options.labels_wanted || !options.labels.empty()) {
     source.all.labels.clear();
-    source.classes.clear();
+    source.all.classes.clear();
   }
   if (options.labels_wanted && !options.labels.empty()) {
     source.all.labels = read_idx_labels(options.labels, stack.count());
     source.all.labels_from = options.labels;
   }
   return source;
+}
+
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+
+hash::Digest sha256_of(File& file) {
+  hash::Sha256 hash;
+  Bytes piece(kPiece);
+  for (std::uint64_t at = 0, end = file.size(); at < end; at += piece.size()) {
+    piece.resize(std::min<std::uint64_t>(kPiece, end - at));
+    if (file.read_at(at, piece) != piece.size()) throw Error(Code::kData, "cut off");
+    hash.update(piece);
+  }
+  return hash.finish();
 }
 
 }  // namespace
@@ -73,12 +88,23 @@ Source read_source(const std::filesystem::path& path, const SourceOptions& optio
   return source;
 }
 
+PictureFile read_pictures(const std::filesystem::path& path) {
+  MemoryStack stack({});
+  SourceOptions options;
+  options.labels_wanted = false;
+  if (is_pack(path))
+    read_idx_or_pack(path, options, stack);
+  else
+    read_numpy(path, options, stack);
+  return {std::move(stack).images(), with_data_file(path, "its pictures", sha256_of)};
+}
+
 ShardedSource shard_source(const std::filesystem::path& path, const SourceOptions& options,
                            const std::filesystem::path& folder, std::uint64_t shard_bytes) {
   ShardWriter writer(folder, shard_bytes);
   ShardStack stack(options.form, writer);
   Source source = read_into(stack, path, options);
-  ShardsIndex index = writer.finish(source.all.labels);
+  ShardsIndex index = writer.finish(source.all.labels, source.all.classes);
   return {std::move(source), std::move(index)};
 }
 

@@ -11,6 +11,7 @@
 #include "lockstep/train/batches.h"
 #include "lockstep/train/open_run.h"
 #include "lockstep/train/run_folder.h"
+#include "train/class_names.h"
 #include "train/comparison.h"
 #include "train/evaluate_pictures.h"
 
@@ -156,10 +157,12 @@ class Evaluating {
     const auto dataset = open_dataset();
     Evaluation evaluation = begun(*dataset, options_.samples.value_or(dataset->size()));
     std::optional<data::Holdout> kept;
-    if (dataset->hash() == opened_.loaded.meta().data)
+    if (dataset->hash() == opened_.loaded.meta().data) {
       kept.emplace(holdout_of(opened_.recipe, *dataset));
-    else
+    } else {
+      require_same_classes(fs_, options_.source, *dataset);
       warn_of_missing_classes(*dataset);
+    }
     TrainedClassifier network(options_.source, std::move(opened_));
     std::int64_t done = 0;
     DataDraws(*dataset, options_.seed)

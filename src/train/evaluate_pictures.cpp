@@ -7,6 +7,7 @@
 #include "lockstep/core/list.h"
 #include "lockstep/data/sources.h"
 #include "lockstep/ops/device.h"
+#include "lockstep/train/file_kind.h"
 #include "train/comparison.h"
 
 namespace lockstep::train {
@@ -70,7 +71,7 @@ evaluation::Features features_of(const data::Images& pictures, std::int64_t coun
 }  // namespace
 
 bool names_pictures(const std::string& source) {
-  return source.ends_with(".npz") || source.ends_with(".npy");
+  return source.ends_with(".npz") || source.ends_with(".npy") || kind_of(source) == FileKind::kPack;
 }
 
 Evaluation evaluate_pictures(const EvaluateOptions& options) {
@@ -78,7 +79,7 @@ Evaluation evaluate_pictures(const EvaluateOptions& options) {
   if (!std::filesystem::exists(options.source))
     throw Error(Code::kUsage, "there is no " + options.source,
                 "give a file of pictures, as `lockstep sample --out NAME.npz` writes it");
-  const data::PictureFile file = data::read_arrays(options.source);
+  const data::PictureFile file = data::read_pictures(options.source);
   const auto& shape = file.images->sample_shape();
   const auto network = open_features(real_file_system(), options.features, shape);
   const FeaturesOf of = network->of();

@@ -5,7 +5,7 @@
 
 namespace lockstep::train {
 
-// NumPy's file by its name: .npz, .npy.
+// NumPy's file by its name, .npz or .npy; or a pack.
 bool names_pictures(const std::string& source);
 
 // Of the first options.samples pictures. Errors: kData for a file that holds no pictures of bytes,

@@ -148,7 +148,7 @@ std::optional<recipe::Recipe> recipe_there(FileSystem& fs, const RunFolder& fold
 
 Adopted adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe,
                      const data::Dataset& dataset) {
-  for (const stdfs::path& file : {folder.recipe(), folder.ledger()})
+  for (const stdfs::path& file : {folder.recipe(), folder.ledger(), folder.classes()})
     fs.remove_abandoned(temporary_of(file));
   Adopted adopted;
   if (fs.exists(folder.recipe()) || fs.exists(folder.ledger())) {

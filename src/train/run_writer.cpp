@@ -16,6 +16,7 @@
 #include "lockstep/train/signals.h"
 #include "lockstep/train/signing.h"
 #include "lockstep/train/warnings.h"
+#include "train/class_names.h"
 #include "train/divided_state.h"
 
 namespace lockstep::train {
@@ -43,6 +44,7 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
   const checkpoint::Statements statements = statements_by(fs_, folder_, key);
   Adopted adopted = adopt_recipe(fs_, folder_, recipe_, dataset);
   log::open_file(folder_.log());
+  keep_class_names(fs_, folder_, dataset);
   if (adopted.before) {
     const Step done = adopted.ledger ? adopted.ledger->ledger.last() : Step(0);
     for (const std::string& line : withdrawn(*adopted.before, done, recipe_)) log::warn(line);

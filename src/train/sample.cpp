@@ -17,6 +17,7 @@
 #include "lockstep/train/sample_archive.h"
 #include "lockstep/train/signals.h"
 #include "open_state.h"
+#include "train/class_names.h"
 
 namespace lockstep::train {
 namespace {
@@ -133,6 +134,7 @@ class Sampling {
         training_(make_training(source_.recipe, source_.loaded.meta().sample_shape, {.world = 1})) {
     require_samples(options.source, source_.recipe);
     require_average(source_.recipe, options.average, options.weights);
+    if (options.label) label_ = class_of_all(*options.label);
     labels_of(options.first, 1);  // before anything is made
     if (options_.columns && form_ != Form::kGrid)
       throw Error(Code::kUsage, "--columns are of a grid: --out " + options_.out + " is none",
@@ -154,7 +156,7 @@ class Sampling {
     if (manner.sampler != of_recipe.sampler) others_.emplace_back("sampler", manner.sampler);
     if (manner.guidance != of_recipe.guidance) others_.emplace_back("guidance", manner.guidance);
     if (seed != of_run) others_.emplace_back("seed", std::to_string(seed));
-    if (options.label) others_.emplace_back("class", std::to_string(*options.label));
+    if (label_) others_.emplace_back("class", std::to_string(*label_));
     const std::int64_t average = options.average.value_or(1);
     if (average > 1) others_.emplace_back("average", std::to_string(average));
     const bool trained = options.weights == "trained" && makes_them_by_average(training_.recipe);
@@ -196,8 +198,14 @@ class Sampling {
                 "--out with a name in .npz");
   }
 
+  // Of data without classes any number will do: it is refused.
+  std::int64_t class_of_all(const std::string& text) {
+    return source_.recipe.data.classes > 0 ? class_called(fs_, options_.source, text)
+                                           : parse_int(text).value_or(0);
+  }
+
   std::vector<std::int64_t> labels_of(std::int64_t first, std::int64_t count) const {
-    return objective::labels_of({first, count, options_.label}, training_.recipe.data.classes);
+    return objective::labels_of({first, count, label_}, training_.recipe.data.classes);
   }
 
   data::Provenance provenance_of(std::int64_t first, std::int64_t count) const {
@@ -216,7 +224,7 @@ class Sampling {
     for (std::int64_t done = 0; done < options_.count; done += kAtOnce) {
       const std::int64_t first = options_.first + done;
       const std::int64_t some = std::min(kAtOnce, options_.count - done);
-      take(first, draw_samples(training_, {first, some, options_.label}, [&](double part) {
+      take(first, draw_samples(training_, {first, some, label_}, [&](double part) {
              require_no_stop("making " + options_.out);
              progress(static_cast<double>(done) + part * static_cast<double>(some));
            }));
@@ -234,7 +242,7 @@ class Sampling {
   data::Picture grid_of_images() {
     const std::int64_t columns = options_.columns.value_or(kColumns);
     data::GridLayout layout{.columns = columns};
-    if (!options_.label) layout = grid_layout(training_.recipe, columns);
+    if (!label_) layout = grid_layout(training_.recipe, columns);
     if (!data::grid_fits(options_.count, shape()[0], shape()[1], shape()[2], layout))
       throw Error(Code::kUsage,
                   "a grid of " + counted(options_.count, "sample") + " in " +
@@ -357,6 +365,7 @@ class Sampling {
   const Form form_;
   const OpenedState source_;
   Training training_;
+  std::optional<std::int64_t> label_;
   data::Provenance others_;     // what was asked for and is not the recipe's
   data::Provenance of_recipe_;  // what the recipe has in their place
 };

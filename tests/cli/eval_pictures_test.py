@@ -58,6 +58,16 @@ class EvalPictures(Cli):
         for name in ("other.npz", "other.npy"):
             said = self.judged(name, "--samples", "96", "--data", "images", "--threads", "1")
             self.assertEqual([said[key] for key in VALUES], [of_run[key] for key in VALUES], name)
+        # A pack of a folder of pictures: here the one that `sample` makes.
+        self.ok("sample", "run", "--count", "128", "--out", "made/")
+        self.ok("pack", "made", "made.h5", "--quiet")
+        said = self.judged("made.h5", "--samples", "96", "--data", "images")
+        self.assertEqual([said[key] for key in VALUES], [of_run[key] for key in VALUES])
+        self.assertEqual(said["pictures"], hashlib.sha256(self.read("made.h5")).hexdigest())
+        self.assertEqual(self.refused(2, "eval", "made", "--features", "judge", "--data", "images"),
+                         "made is a folder of pictures, no run (`lockstep pack made pictures.h5` makes a file of them; give that)")
+        self.write("cut.h5", self.read("made.h5")[:-1])
+        self.assertIn("cut.h5: the file has", self.refused(3, "eval", "cut.h5", "--features", "judge", "--data", "images"))
         # All of them, where there are fewer than are usual.
         self.assertEqual(self.judged("made.npz", "--data", "images"),
                          self.judged("made.npz", "--data", "images", "--samples", "128"))

@@ -85,7 +85,7 @@ class Eval(Cli):
                 (2, "--samples 70000: the data have 65536 samples", "judge", "--samples", "70000")):
             self.assertIn(line, self.refused(code, "eval", *arguments))
         self.ok("pack", "images", "images.h5")
-        self.assertIn("images.h5 is a data file", self.refused(2, "eval", "images.h5", "--features", "judge"))
+        self.assertIn("judge classifies pictures of 12 x 12 x 3 values, and samples have 8 x 8 x 1", self.refused(2, "eval", "images.h5", "--features", "judge"))
         self.assertIn("judge makes no samples: objective.kind is classifier", self.refused(2, "sample", "judge"))
 
     def test_data_of_another_hash_are_taken_only_on_purpose(self):

@@ -135,6 +135,108 @@ class PictureFolder(Pack):
         for other in (("--no-labels",), ("--labels", "images")):
             self.assertIn(f"--classes and {other[0]} contradict", self.refused_pack("all", "--classes", "a", *other, code=2))
 
+    def test_names_the_classes_of_packs_shards_and_runs(self):
+        self.folder_of({f"{name}.png": png(8, 8, samples(64, i), colour=0) for i, name in enumerate(
+            ("d/disc/1", "d/square/2", "d/the stripes/3"))})
+        names = ["disc", "square", "the stripes"]
+        said = self.packed("d", "--classes", ",".join([*names, "none"]))[0]
+        with h5py.File(self.path("out.h5")) as file:
+            self.assertEqual((file.attrs["version"], bytes(file["classes"]).decode().splitlines()), (3, [*names, "none"]))
+        self.ok("pack", "d", "shards", "--shard-size", "64K", "--classes", ",".join([*names, "none"]))
+        self.assertEqual(self.packed("out.h5", out="again.h5")[0]["classes"], [*names, "none"])
+        self.assertEqual(self.packed("shards", out="of-shards.h5")[0]["labelled_hash"], said["labelled_hash"])
+        for pack in ("again.h5", "of-shards.h5"):
+            self.assertEqual(self.read(pack), self.read("out.h5"), pack)
+        self.packed("d", out="three.h5")
+        for source, wanted in (("out.h5", [*names, "none"]), ("shards", [*names, "none"]), ("three.h5", names)):
+            seen = json.loads(self.ok("inspect", source, "--json"))
+            self.assertEqual((seen["classes"], seen["class_names"]), ([1, 1, 1], wanted))
+            self.assertIn('class_names  ["disc","square"', self.ok("inspect", source))
+        self.write("mine", b"\0\0\x08\x01\0\0\0\3\2\1\0")  # whose labels are not those of the names
+        self.assertNotIn("classes", self.packed("out.h5", "--labels", "mine", out="mine.h5")[0])
+        self.assertNotIn("classes", self.packed("out.h5", "--no-labels", out="alone.h5")[0])
+        train = ("train", "tiny.toml", "--quiet", "--run", "run", "--set", "run.steps=2")
+        for data, classes, wanted in (("three.h5", 4, names), ("shards", 4, [*names, "none"]), ("mine.h5", 4, None), ("out.h5", 0, None)):
+            with self.subTest(data=data, classes=classes):
+                self.ok(*train, "--set", f"data.path={data}", "--set", f"data.classes={classes}")
+                self.assertEqual(os.path.exists(self.path("run/classes.txt")), wanted is not None)
+                if wanted:
+                    self.assertEqual(self.read("run/classes.txt").decode().splitlines(), wanted)
+                    self.assertIn("run/classes.txt is text for people", self.refused(2, "inspect", "run/classes.txt"))
+                self.ok("verify", "run", "--data", data)
+                shutil.rmtree(self.path("run"))
+
+    def test_gives_the_same_run_with_and_without_names(self):
+        self.folder_of({f"d/{i % 3}/{i}.png": png(8, 8, samples(64, i), colour=0) for i in range(6)})
+        self.packed("d", out="named.h5")
+        self.write("labels", b"\0\0\x08\x01\0\0\0\6\0\0\1\1\2\2")
+        self.packed("d", "--labels", "labels", out="plain.h5")
+        train = ("train", "tiny.toml", "--quiet", "--set", "data.classes=3", "--set", "run.steps=2", "--run")
+        self.ok(*train, "a", "--set", "data.path=named.h5")
+        self.ok(*train, "b", "--set", "data.path=plain.h5")
+        for name in ("ledger.jsonl", "checkpoints/step-00000002.h5"):
+            self.assertEqual(self.read("a", name), self.read("b", name), name)
+        self.ok(*train, "a", "--set", "data.path=plain.h5", "--set", "run.steps=3")
+        self.assertEqual(self.read("a/classes.txt"), b"0\n1\n2\n")  # the run's data have them still
+
+    def test_gives_samples_of_a_class_by_its_name(self):
+        self.folder_of({f"d/{name}/{i}.png": png(8, 8, samples(64, i), colour=0) for name in ("disc", "2", "star") for i in range(2)})
+        self.packed("d")
+        self.ok("train", os.path.join(SOURCE, "recipes/golden/dit.toml"), "--run", "run", "--quiet", "--set", "run.steps=1", "--set",
+                "samples.count=0", "--set", "data.kind=images", "--set", "data.path=out.h5", "--set", "data.classes=3", "--set", "data.flip=false")
+        sample = ("sample", "run", "--quiet", "--count", "2", "--sampler-steps", "2", "--class")
+        for source in ("run", "run@1", "run/checkpoints/step-00000001.h5"):
+            self.ok("sample", source, *sample[2:], "star", "--out", "by-name.npz")
+            self.ok("sample", source, *sample[2:], "2", "--out", "by-number.npz")  # a number comes before a name
+            self.assertEqual(self.read("by-name.npz"), self.read("by-number.npz"))
+        self.assertEqual(self.refused(2, *sample, "moon"), "--class moon: the run has no class of that name (give its number, or a name: "
+                         "2,disc,star)")
+        self.assertEqual(self.refused(2, *sample, "3"), "there is no class 3 among 3 classes (classes count from 0)")
+        os.remove(self.path("run/classes.txt"))
+        self.assertEqual(self.refused(2, *sample, "star"), "--class star: the run has no class of that name (give its number: the names of "
+                         "the classes are not there)")
+
+    def test_whose_name_would_break_a_line_is_refused(self):
+        self.folder_of({f"d/{name}/1.png": png(8, 8, samples(64, 1), colour=0) for name in ("a", "b\nc")})
+        self.assertEqual(self.refused_pack("d"),
+                         "d: the name of the class 1 has a control character (give the class another name)")
+        self.packed("d", "--no-labels")
+        self.write("mine", b"\0\0\x08\x01\0\0\0\2\0\1")
+        self.packed("d", "--labels", "mine")
+
+    def test_judges_no_classifier_whose_classes_have_other_numbers(self):
+        names = ("stripes", "disc", "square")  # which is not the order of bytes
+        self.folder_of({f"d/{name}/{i}.png": png(8, 8, samples(64, 9 * i + len(name)), colour=0) for name in names for i in range(4)})
+        self.folder_of({f"{top}/{name}/1.png": png(8, 8, samples(64, 5 + i), colour=0) for top, some in (
+            ("held", names), ("few", names[1:]), ("more", ("a", "b", "c", *names)), ("renamed", ("stripes", "disc", "quadrangle")))
+            for i, name in enumerate(some)})
+        self.packed("d", "--classes", ",".join(names))
+        self.ok("train", os.path.join(SOURCE, "recipes/golden/classifier.toml"), "--run", "judge", "--quiet", "--set", "run.steps=2",
+                "--set", "data.kind=images", "--set", "data.path=out.h5", "--set", "data.classes=6")
+        self.assertEqual(self.read("judge/classes.txt"), b"stripes\ndisc\nsquare\n")
+        for top in ("held", "few", "more"):
+            self.packed(top, out=f"{top}.h5")
+        self.packed("held", "--classes", ",".join(names), out="alike.h5")
+        self.packed("renamed", "--classes", "stripes,disc,quadrangle", out="renamed.h5")
+        for source in ("judge", "judge@2", "judge/checkpoints/step-00000002.h5"):
+            for held, line in (("held", "the class 0 of these data is disc, which is 1 in the run's"),
+                               ("few", "the class 0 of these data is disc, which is 1 in the run's"),
+                               ("more", "the class 3 of these data is disc, which is 1 in the run's")):
+                self.assertEqual(self.refused(2, "eval", source, "--data", f"{held}.h5", "--quiet"),
+                                 f"{line} (pack them with --classes stripes,disc,square)")
+        missing = "warning: 3 classes of 6 have no sample in these data, the first: 3; if a folder was missing when they were packed, others " \
+                  "have its number: pack them with --classes\n"
+        result = self.run_it("eval", "judge", "--data", "renamed.h5", "--quiet")
+        self.assertEqual((result.returncode, result.stderr), (0, "warning: the class 2 of these data is called quadrangle, and square in the "
+                         "run's: see whether they are the same\n" + missing))
+        alike = self.run_it("eval", "judge", "--data", "alike.h5", "--quiet", "--json")
+        self.assertEqual((alike.returncode, alike.stderr), (0, missing))
+        self.ok("eval", "judge", "--data", "out.h5", "--quiet")
+        self.write("judge/classes.txt", "disc\n\n")
+        self.assertIn("judge/classes.txt: the name of the class 1 is empty", self.refused(3, "eval", "judge", "--data", "alike.h5", "--quiet"))
+        os.remove(self.path("judge/classes.txt"))
+        self.ok("eval", "judge", "--data", "held.h5", "--quiet")  # nothing is known
+
     def test_whose_folders_are_parts_of_a_data_set_is_warned_of(self):
         self.folder_of({f"d/{name}": png(8, 8, samples(64, i, 255), colour=0) for i, name in enumerate(
             ("train/cat/1.png", "train/dog/2.png", "test/cat/3.png"))})

@@ -4,22 +4,14 @@
 #include <rapidcheck/gtest.h>
 
 #include "lockstep/data/idx.h"
+#include "pack_testing.h"
 #include "support.h"
 
 namespace lockstep::data {
 namespace {
 
-constexpr ImageShape kShape{11, 8, 7, 3};
-
-std::string packed_text(const Images& images, const Labels& labels = {}) {
-  const TempPath path(".h5");
-  write_pack(*path, images, labels);
-  return file_text(*path);
-}
-
-const Images& some_images() {
-  static const Images images(kShape, some_pixels(kShape));
-  return images;
+std::string text_of(const Bytes& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 const std::string& some_pack() {
@@ -34,26 +26,6 @@ constexpr const char* kLabelledHash =
 const std::string& labelled_pack() {
   static const std::string text = packed_text(some_images(), kLabels);
   return text;
-}
-
-// Bytes that stand in the file once.
-std::size_t place_of(const std::string& bytes, const std::string& text) {
-  const std::size_t at = text.find(bytes);
-  EXPECT_NE(at, std::string::npos);
-  EXPECT_EQ(text.find(bytes, at + 1), std::string::npos);
-  return at;
-}
-
-std::string text_of(const Bytes& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-std::string refusal(const std::string& bytes) {
-  const TempPath path(".h5");
-  write_file(*path, bytes);
-  const std::string line = error_line(Code::kData, [&] { read_pack(*path); });
-  EXPECT_NE(line.find((*path).string()), std::string::npos) << line;
-  return line;
 }
 
 RC_GTEST_PROP(Pack, ImagesComeBackWithTheSameHash, ()) {
@@ -106,14 +78,6 @@ TEST(Pack, ASecondFileReplacesTheFirstAndHasTheSameBytes) {
   write_pack(*path, Images({1, 1, 1, 1}, {9}));
   write_pack(*path, some_images());
   EXPECT_EQ(file_text(*path), some_pack());
-}
-
-std::string seen_by_h5py(const std::filesystem::path& pack) {
-  const TempPath out;
-  const std::string command = std::string(LOCKSTEP_PYTHON) + " -I " LOCKSTEP_READ_PACK " " +
-                              pack.string() + " > " + (*out).string();
-  EXPECT_EQ(std::system(command.c_str()), 0) << command;
-  return file_text(*out);
 }
 
 TEST(Pack, H5pyReadsIt) {

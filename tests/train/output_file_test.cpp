@@ -111,14 +111,23 @@ TEST(OutputFile, IsNoNameOfARun) {
   for (const char* name : {"samples", "mine", "samples/mine"})
     stdfs::create_directories(run / name);
   stdfs::create_directory_symlink(run / "samples", folder.path() / "link");
-  const std::vector<stdfs::path> kept = {"recipe.toml",     "ledger.jsonl",
-                                         "metrics.jsonl",   "replays.jsonl",
-                                         "log.txt",         "ledger.jsonl.lockstep.tmp",
-                                         ".lock",           "checkpoints",
-                                         "environment",     "checkpoints/new.h5",
-                                         "features/new.h5", "environment/new.json",
-                                         "samples/new.png", "samples/mine/new.png",
-                                         "mine/../log.txt", "../link/new.png"};
+  const std::vector<stdfs::path> kept = {"recipe.toml",
+                                         "ledger.jsonl",
+                                         "metrics.jsonl",
+                                         "replays.jsonl",
+                                         "log.txt",
+                                         "classes.txt",
+                                         "ledger.jsonl.lockstep.tmp",
+                                         ".lock",
+                                         "checkpoints",
+                                         "environment",
+                                         "checkpoints/new.h5",
+                                         "features/new.h5",
+                                         "environment/new.json",
+                                         "samples/new.png",
+                                         "samples/mine/new.png",
+                                         "mine/../log.txt",
+                                         "../link/new.png"};
   for (const stdfs::path& name : kept) EXPECT_FALSE(refused(run / name)) << name;  // no run yet
   publish(real_file_system(), run / "ledger.jsonl", as_bytes("{}"));
   for (const stdfs::path& name : kept) EXPECT_TRUE(refused(run / name)) << name;

@@ -74,6 +74,7 @@ Json of_pack(const stdfs::path& path) {
   if (all.labels.empty()) return out;
   out["labelled_hash"] = data::labelled_hash(all.images->hash(), all.labels).hex();
   out["classes"] = data::counts_of(all.labels);
+  if (!all.classes.empty()) out["class_names"] = all.classes;
   return out;
 }
 
@@ -88,6 +89,7 @@ Json of_shards(const stdfs::path& path) {
   if (!index.labelled) return out;
   out["labelled_hash"] = index.labelled->hex();
   out["classes"] = index.classes;
+  if (!index.names.empty()) out["class_names"] = index.names;
   return out;
 }
 
@@ -223,7 +225,8 @@ void refuse_no_evidence(const stdfs::path& path) {
   const std::string name = path.filename().string();
   const bool of_rank = name.starts_with("rank-") && name.ends_with(".jsonl");  // what it exchanged
   bool text = of_rank;
-  for (const char* one : {"metrics.jsonl", "replays.jsonl", "log.txt", "report.html"})
+  for (const char* one :
+       {"metrics.jsonl", "replays.jsonl", "log.txt", "report.html", "classes.txt"})
     text = text || name == one;
   if (text)
     throw Error(Code::kUsage, path.string() + " is text for people and their tools, not evidence",

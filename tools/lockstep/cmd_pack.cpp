@@ -123,7 +123,7 @@ Packed pack(const Options& options) {
   }
   data::Source source = data::read_source(options.source, asked);
   const data::Images& images = *source.all.images;
-  data::write_pack(options.out, images, source.all.labels);
+  data::write_pack(options.out, images, source.all.labels, source.all.classes);
   Packed packed{images.shape(), images.hash(), {}, {}, 0, {}};
   if (!source.all.labels.empty()) {
     packed.labelled = data::labelled_hash(images.hash(), source.all.labels);
@@ -143,7 +143,7 @@ Json result_of(const Options& options, const Packed& packed, const std::optional
     json["labels"] = source.all.labels_from.string();
     json["labelled_hash"] = packed.labelled->hex();
   }
-  if (!source.classes.empty()) json["classes"] = source.classes;
+  if (!source.all.classes.empty()) json["classes"] = source.all.classes;
   if (!source.moments.empty()) put_moments(json, source.moments);
   if (gone) json["replaced"] = gone->was.hex();
   if (!options.skip_broken) return json;
@@ -162,8 +162,9 @@ void print_result(const Json& json, const Packed& packed, const std::optional<Re
              packed.labelled ? "; with the labels of " + json.at("labels").get<std::string>() +
                                    " " + json.at("labelled_hash").get<std::string>()
                              : "");
-  for (std::size_t i = 0; i < source.classes.size(); ++i)  // the last ones may have lost all
-    print_line("class ", i, ": ", source.classes[i], ", ",
+  const data::ClassNames& classes = source.all.classes;
+  for (std::size_t i = 0; i < classes.size(); ++i)  // the last ones may have lost all
+    print_line("class ", i, ": ", classes[i], ", ",
                counted(i < packed.counts.size() ? packed.counts[i] : 0, "image"));
   if (!source.moments.empty()) print_moments(source.moments);
   if (!source.left_out.empty())

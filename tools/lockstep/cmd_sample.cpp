@@ -84,9 +84,11 @@ Run add_sample(Command& command) {
                   "of a sampler whose steps can be chosen, instead of the recipe's")
       .range(1, 1 << 20);
   command
-      .add_option("--class", sample.label,
-                  "class of all samples; without it sample i has the class i mod data.classes")
-      .range(std::int64_t{0}, std::int64_t{1} << 40);
+      .add_option(
+          "--class", sample.label,
+          "class of all samples, its number, or, if it is no number, its name in the data; without "
+          "it sample i has the class i mod data.classes")
+      .value("N|NAME");
   command
       .add_option("--guidance", options->guidance,
                   "scale of classifier-free guidance, instead of the recipe's; 1: none")

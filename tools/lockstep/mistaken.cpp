@@ -7,6 +7,7 @@
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
+#include "lockstep/data/decode.h"
 #include "lockstep/train/file_kind.h"
 
 namespace lockstep::cli {
@@ -23,6 +24,15 @@ using train::FileKind;
 
 bool are_arrays(FileKind kind) {
   return kind == FileKind::kArrays || kind == FileKind::kSampleArrays;
+}
+
+// In the folder itself.
+bool has_pictures(const stdfs::path& folder) {
+  std::error_code error;
+  return std::ranges::any_of(stdfs::directory_iterator(folder, error), stdfs::directory_iterator(),
+                             [](const stdfs::directory_entry& entry) {
+                               return data::is_picture_name(entry.path().filename().string());
+                             });
 }
 
 }  // namespace
@@ -57,7 +67,12 @@ void require_no_other_than_recipe(const stdfs::path& path) {
 }
 
 void require_no_other_than_samples(const stdfs::path& path) {
-  if (!are_arrays(train::kind_of(path))) require_no_other_than_run(path);
+  const FileKind kind = train::kind_of(path);
+  if (are_arrays(kind) || kind == FileKind::kPack) return;
+  if (has_pictures(path) && !stdfs::exists(path / "recipe.toml"))
+    refuse(path, "a folder of pictures, no run",
+           "`lockstep pack " + path.string() + " pictures.h5` makes a file of them; give that");
+  require_no_other_than_run(path);
 }
 
 void require_no_other_than_run(const stdfs::path& path) {

@@ -12,7 +12,8 @@ namespace lockstep::cli {
 // picture or a recipe given as a run or a checkpoint.
 void require_no_other_than_recipe(const std::filesystem::path& path);
 void require_no_other_than_run(const std::filesystem::path& path);
-// The same of what may be samples, too: arrays.
+// The same of what may be samples, too: arrays and data. A folder of pictures is refused with what
+// to do.
 void require_no_other_than_samples(const std::filesystem::path& path);
 
 // Throws Error(kCannotCompare) for what `diff` does not compare: data, samples as arrays, weights.

@@ -46,6 +46,7 @@ constexpr Listed kRunFiles[] = {
      "the classifier of [evaluation], and its tree: a copy of its checkpoint"},
     {"samples/step-NNNNNNNN.png", "pictures, with recipe, step and state in them"},
     {"samples/step-NNNNNNNN.npz", "of fields and signals: the values of the same samples"},
+    {"classes.txt", "names of the classes, if the data have them; no evidence"},
     {"metrics.jsonl, log.txt", "losses, norms, monitors, times and messages; no evidence"},
     {"replays.jsonl", "what replay recomputed; no evidence"},
     {"environment/attempt-NNN-rank-R.json", "fingerprints of the machines; no evidence"},

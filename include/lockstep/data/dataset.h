@@ -36,6 +36,8 @@ class Dataset {
   // 0 … classes() - 1. LOCKSTEP_ASSERTs 0 <= sample < size(), and that there are labels. Bits:
   // content, sample.
   virtual std::int64_t label(Sample sample) const;
+  // Of the classes 0, 1, …, as the data's files have them (labels.h); empty: they do not say.
+  virtual std::vector<std::string> class_names() const { return {}; }
   // Samples of each class, classes() numbers. Here: looks at every sample's label.
   virtual std::vector<std::int64_t> class_counts() const;
 };

@@ -13,10 +13,27 @@ namespace lockstep::data {
 
 using Labels = std::vector<std::uint32_t>;
 
+// Names of the classes 0, 1, …: those of the folders that pictures lay in. Empty: nobody gave them.
+// They are for people, and tell whether two data sets number their classes alike. No part of a
+// content hash.
+using ClassNames = std::vector<std::string>;
+
+inline constexpr std::size_t kLongestClassName = 255;  // bytes, as a folder's
+
+// Error(kData), a line without a file's name, where they are more than kMostClasses, or one is
+// empty, too long, twice there, or has a control character.
+void require_class_names(const ClassNames& names);
+
+// A line each. parse_class_names accepts exactly what this gives of names as required; else it
+// throws as require_class_names.
+std::string text_of(const ClassNames& names);
+ClassNames parse_class_names(std::string_view text);
+
 // Images as their files hold them.
 struct LabelledImages {
   std::unique_ptr<Images> images;
   Labels labels;                      // one an image; empty: none are there
+  ClassNames classes;                 // at least as many as labels need, or none
   std::filesystem::path labels_from;  // the file of the labels
 };
 
@@ -49,7 +66,7 @@ class Labelled : public Dataset {
   // LOCKSTEP_ASSERTs a label for each image. Throws Error(kData) for one that is not below
   // `classes`. labels_from: their file.
   Labelled(std::unique_ptr<Dataset> images, Labels labels, const std::filesystem::path& labels_from,
-           std::int64_t classes);
+           std::int64_t classes, ClassNames names = {});
 
   std::int64_t size() const override { return images_->size(); }
   const std::vector<std::int64_t>& sample_shape() const override { return images_->sample_shape(); }
@@ -57,11 +74,13 @@ class Labelled : public Dataset {
   void read(Sample sample, float* out) const override { images_->read(sample, out); }
   std::int64_t classes() const override { return classes_; }
   std::int64_t label(Sample sample) const override;
+  ClassNames class_names() const override { return names_; }
 
  private:
   std::unique_ptr<Dataset> images_;
   Labels labels_;
   std::int64_t classes_;
+  ClassNames names_;
   hash::Digest hash_;
 };
 

@@ -10,14 +10,17 @@
 // attribute labelled_hash (labels.h) after content_hash, and the stamp is
 // "lockstep images 2 <n> <h> <w> <c> <content_hash> <labelled_hash>".
 //
+// Where its classes have names, it is of version 3: /classes (u8 [bytes], a line a name) comes
+// after /labels, and the stamp goes on with " <bytes> <SHA-256 of these bytes>".
+//
 // Of fields it has /fields (f32 [n, h, w, c]), of signals /signals (f32 [n, w]) in place of
 // /images, and their word in format and stamp.
 //
-// The same images give the same bytes of file on every machine and with every version of HDF5. So
-// the reader does without HDF5, which is not safe on hostile files: it finds the stamp in the raw
-// bytes, makes the file's skeleton anew from it, and accepts the file only if every byte outside
-// images and labels is that of the skeleton and these have their hashes. Any changed byte is
-// found. h5py and others read the file as usual.
+// The same images, labels and names give the same bytes of file on every machine and with every
+// version of HDF5. So the reader does without HDF5, which is not safe on hostile files: it finds
+// the stamp in the raw bytes, makes the file's skeleton anew from it, and accepts the file only if
+// every byte outside images, labels and names is that of the skeleton and these have their hashes.
+// Any changed byte is found. h5py and others read the file as usual.
 #pragma once
 
 #include <filesystem>
@@ -29,8 +32,10 @@
 namespace lockstep::data {
 
 // Writes the file (temporary name, fsync, rename). Replaces an old one. `labels`: one an image, or
-// empty. Throws Error(kEnvironment) if it cannot be written.
-void write_pack(const std::filesystem::path& path, const Images& images, const Labels& labels = {});
+// empty; `classes`: names for all of them, or none. Throws Error(kEnvironment) if it cannot be
+// written, Error(kData) as require_class_names.
+void write_pack(const std::filesystem::path& path, const Images& images, const Labels& labels = {},
+                const ClassNames& classes = {});
 
 struct PackHashes {
   hash::Digest content;                  // of the samples

@@ -19,13 +19,15 @@
 //   hash <content hash>
 //   labelled <content hash with labels>      these two with labels only
 //   classes <count of label 0> <count of label 1> …   up to the largest label there is
+//   name <name>                              only where classes have names: one line a class. The
+//                                            first line is then "lockstep shards 2"
 //   pixels <bytes> <bytes of a shard>         of fields and signals: values
 //   file <name> <bytes>                       one line a shard, in order
 //   node <hash>                               one line a group, in order
 //   labels <bytes> <bytes of a shard>         with labels only; then its files and nodes
 //   check <SHA-256 of the lines above>
 //
-// Bits: the same images, labels and shard_bytes give the same bytes of every file everywhere.
+// Bits: the same images, labels, names and shard_bytes give the same bytes of every file.
 #pragma once
 
 #include <cstdint>
@@ -75,6 +77,7 @@ struct ShardsIndex {
   std::vector<std::uint64_t> classes;    // samples with the label 0, 1, …; the last is not 0
   ShardedStream pixels;
   std::optional<ShardedStream> labels;
+  ClassNames names = {};  // of the labels 0, 1, …; none, or for all
 };
 
 // The text of the index. parse_shards_index accepts exactly what this gives, and only where the
@@ -116,9 +119,11 @@ LabelledImages stream_shards(
 
 // Writes the folder, the index last. It may be there, empty or with what a killed writer left.
 // shard_bytes: the most that a shard has, rounded down to whole slices. `labels`: one an image, or
-// empty. Throws Error(kUsage) for a folder with anything else, for less than a slice, and for more
-// than kMostShards; Error(kEnvironment) if it cannot be written.
+// empty; `names`: for all of them, or none. Throws Error(kUsage) for a folder with anything else,
+// for less than a slice, and for more than kMostShards; Error(kData) as require_class_names;
+// Error(kEnvironment) if it cannot be written.
 ShardsIndex write_shards(const std::filesystem::path& folder, const Images& images,
-                         const Labels& labels, std::uint64_t shard_bytes);
+                         const Labels& labels, std::uint64_t shard_bytes,
+                         const ClassNames& names = {});
 
 }  // namespace lockstep::data

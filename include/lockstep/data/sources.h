@@ -40,9 +40,8 @@ struct LeftOut {
 
 struct Source {
   LabelledImages all;
-  std::vector<Moments> moments;      // of fields and signals: one a channel
-  std::vector<std::string> classes;  // of a folder: the names of the labels 0, 1, …
-  std::vector<LeftOut> left_out;     // with skip_broken
+  std::vector<Moments> moments;   // of fields and signals: one a channel
+  std::vector<LeftOut> left_out;  // with skip_broken
 };
 
 // What to do where a path of data is missing, if the path says it; else `usual`.
@@ -55,13 +54,13 @@ std::string hint_for_missing(const std::filesystem::path& path, const std::strin
 // folder's files, form, labels.
 Source read_source(const std::filesystem::path& path, const SourceOptions& options);
 
-// The pictures alone of a file that NumPy saved, and the SHA-256 of the file. Throws as read_source
-// does, for a file of another kind, too.
+// The pictures alone of a pack, or of a file that NumPy saved, and the SHA-256 of the file. Throws
+// as read_source does, for a file of another kind, too.
 struct PictureFile {
   std::unique_ptr<Images> images;
   hash::Digest sha256;
 };
-PictureFile read_arrays(const std::filesystem::path& path);
+PictureFile read_pictures(const std::filesystem::path& path);
 
 // What read_source reads into a folder of shards (write_shards), in memory for one picture and all
 // labels; for an .npz also its arrays. The source's images are none. Throws as read_source and

@@ -18,8 +18,8 @@ namespace lockstep::train {
 inline constexpr std::int64_t kEvaluated = 2048;  // samples of each side, unless asked otherwise
 
 struct EvaluateOptions {
-  // A run, RUN or RUN@STEP (train/open_run.h), or a checkpoint file; or pictures of any program,
-  // NAME.npz or NAME.npy, bytes [n][h][w][c] or [n][h][w].
+  // A run, RUN or RUN@STEP (train/open_run.h), or a checkpoint file; or pictures of any program:
+  // NAME.npz or NAME.npy, bytes [n][h][w][c] or [n][h][w], or a pack.
   std::string source;
   // A run or checkpoint likewise, of a classifier; or a TorchScript file, NAME.pt; empty for the
   // accuracy of a classifier.

@@ -30,11 +30,14 @@ struct RunFolder {
   std::filesystem::path tensorboard() const { return root / "tensorboard"; }
   std::filesystem::path environment() const { return root / "environment"; }
   std::filesystem::path log() const { return root / "log.txt"; }
+  std::filesystem::path classes() const {
+    return root / "classes.txt";
+  }                                                              // their names, a line each
   std::filesystem::path lock() const { return root / ".lock"; }  // while a process writes there
 
   // All that a run makes.
   std::vector<std::filesystem::path> files() const {
-    return {recipe(), ledger(), metrics(), replays(), log(), lock()};
+    return {recipe(), ledger(), metrics(), replays(), log(), classes(), lock()};
   }
   std::vector<std::filesystem::path> folders() const {
     return {checkpoints(), features(), samples(), environment(), tensorboard()};

@@ -18,9 +18,10 @@ struct SampleOptions {
   std::string out;
   std::int64_t first = 0;  // number of the first sample in the pictures' stream
   std::int64_t count = 64;
-  std::optional<std::int64_t> seed = {};           // of the pictures' stream; else run.seed
-  std::optional<std::int64_t> columns = {};        // of a grid; 8 if not given
-  std::optional<std::int64_t> label = {};          // class of all; without: number mod classes
+  std::optional<std::int64_t> seed = {};     // of the pictures' stream; else run.seed
+  std::optional<std::int64_t> columns = {};  // of a grid; 8 if not given
+  // Class of all, by its number or by its name in the run's data; without: number mod classes.
+  std::optional<std::string> label = {};
   std::optional<std::string> sampler = {};         // if not the recipe's
   std::optional<std::int64_t> sampler_steps = {};  // if not the recipe's
   std::optional<double> guidance = {};             // if not the recipe's
