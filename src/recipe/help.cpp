@@ -296,7 +296,7 @@ every = 500
 warn_spike = 20.0
 ```
 
-`lockstep train mine.toml`, then `lockstep sample runs/mine --class 1 --out ones.png`. A diffusion model's loss that stays
+`lockstep train mine.toml`, then `lockstep sample runs/mine --class dogs --out dogs.png`. A diffusion model's loss that stays
 near its first value means that the network has learnt nothing: lower the learning rate. Trained without warm-up, clipping and
 an average (`ema_decay`) it makes worse pictures. Set all three: they are off by default.
 

@@ -19,9 +19,13 @@ namespace stdfs = std::filesystem;
 constexpr std::uint64_t kLongestFile = data::kMostClasses * (data::kLongestClassName + 1);
 constexpr std::size_t kMostListed = 20;  // names in a line for people
 
-// "cat,dog"; where they are too many for a line, `many`.
-std::string some_names(const data::ClassNames& names, const std::string& many) {
-  return names.size() <= kMostListed ? joined(names, ",") : many;
+// For a shell: 'cat,wild dog'. Where they are too many for a line, or do not fit into one, `else_`.
+std::string some_names(const data::ClassNames& names, const std::string& else_) {
+  const bool fit = std::ranges::none_of(names, [](const std::string& name) {
+    return name.find_first_of(",'") != std::string::npos || name.front() == ' ' ||
+           name.back() == ' ';
+  });
+  return names.size() <= kMostListed && fit ? "'" + joined(names, ",") + "'" : else_;
 }
 
 // Of "runs/a", "runs/a@500", "runs/a/checkpoints/step-00000500.h5". None of a checkpoint elsewhere.
@@ -51,7 +55,14 @@ data::ClassNames names_of_run(FileSystem& fs, const std::string& source) {
 
 void keep_class_names(FileSystem& fs, const RunFolder& folder, const data::Dataset& dataset) {
   const std::string names = data::text_of(dataset.class_names());
-  if (!names.empty()) publish(fs, folder.classes(), as_bytes(names));
+  if (names.empty()) return;
+  const stdfs::path path = folder.classes();
+  if (fs.exists(path)) {
+    if (read_text(fs, path) == names) return;
+    log::warn("classes are called otherwise in these data than before: " + path.string() +
+              " is written anew");
+  }
+  publish(fs, path, as_bytes(names));
 }
 
 std::int64_t class_called(FileSystem& fs, const std::string& source, const std::string& text) {
@@ -77,7 +88,8 @@ void require_same_classes(FileSystem& fs, const std::string& source, const data:
           Code::kUsage,
           "the class " + number + " of these data is " + others[i] + ", which is " +
               std::to_string(in_run) + " in the run's",
-          "pack them with --classes " + some_names(run, "and the names in the run's classes.txt"));
+          "pack them with --classes " +
+              some_names(run, "and the names that the run's classes.txt has, in its order"));
     if (i < run.size() && renamed.empty())
       renamed = "the class " + number + " of these data is called " + others[i] + ", and " +
                 run[i] + " in the run's: see whether they are the same";

@@ -390,6 +390,14 @@ class GpuCheck(unittest.TestCase):
                                              python), "lockstep")
         _, said, found, _ = self.check(program, "--only", "device", PYTHONPATH=os.path.join(folder, "other"))
         self.assertEqual(found["commit"], "commit-of-one", said)
+        # As pip writes it where the interpreter's path is long or has a space.
+        body = read(program).decode("ascii").partition("\n")[2]
+        spaced = os.path.join(folder, "a folder")
+        os.mkdir(spaced)
+        os.symlink(python, os.path.join(spaced, "python"))
+        self.stand_in("lockstep", f"\'\'\'exec\' \"{spaced}/python\" \"$0\" \"$@\"\n\' \'\'\'\n{body}")
+        _, said, found, _ = self.check(program, "--only", "device", PYTHONPATH=os.path.join(folder, "other"))
+        self.assertEqual(found["commit"], "commit-of-one", said)
 
     def test_parts_are_whole_only_if_all_of_them_was_done(self):
         log = self.out + ".log"
@@ -412,15 +420,19 @@ class GpuCheck(unittest.TestCase):
         tool = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_check", loader))
         loader.exec_module(tool)
         check = object.__new__(tool.Check)
-        check.args = argparse.Namespace(conformance=None, quick=False, steps=0, golden=list(tool.golden.NAMES))
+        check.args = argparse.Namespace(conformance=None, quick=False, steps=0, golden=list(tool.golden.NAMES), elsewhere=False)
         check.place, check.finished = "GPU", True
         row = lambda part, name, result, needed=True: {"part": part, "check": name, "result": result, "needed": needed}
         commit, gloo, nccl = row("device", "commit", "holds"), row("ranks", "Gloo", "holds"), row("ranks", "NCCL", "not done", needed=False)
         for rows, wanted in (([commit, gloo, nccl], ["ranks"]), ([gloo, nccl], []), ([row("device", "commit", "not done"), gloo, nccl], []),
                              ([commit, gloo, row("ranks", "NCCL", "not done")], []), ([commit, gloo, row("ranks", "NCCL", "FAILS")], []),
-                             ([commit, row("ranks", "Gloo", "not done"), nccl], []), ([commit, row("speed", "gpu_bench", "holds")], [])):
+                             ([commit, row("ranks", "Gloo", "not done"), nccl], []), ([commit, row("speed", "gpu_bench", "holds")], []),
+                             ([commit, row("device", "fingerprint", "FAILS"), gloo, nccl], []), ([row("device", "commit", "FAILS"), gloo, nccl], []),
+                             ([commit, row("device", "PyTorch's libraries", "not done"), row("kernels", "all", "holds")], ["kernels"])):
             check.rows = rows
             self.assertEqual(check.whole(), wanted, rows)
+        check.args.elsewhere, check.rows = True, [commit, gloo, row("kernels", "all", "holds")]  # of another build, perhaps
+        self.assertEqual(check.whole(), ["ranks"])
         check.rows, check.finished = [commit, gloo, nccl], False
         self.assertEqual(check.whole(), [])
 
@@ -438,7 +450,7 @@ class GpuCheck(unittest.TestCase):
 
     def test_the_environment_of_launchers_and_debugging_does_not_reach_it(self):
         others = {"RANK": "0", "WORLD_SIZE": "8", "LOCAL_RANK": "0", "MASTER_ADDR": "nowhere", "OMPI_COMM_WORLD_SIZE": "8", "SLURM_PROCID": "1",
-                  "CUDA_LAUNCH_BLOCKING": "1", "NVIDIA_TF32_OVERRIDE": "0"}
+                  "CUDA_LAUNCH_BLOCKING": "1", "NVIDIA_TF32_OVERRIDE": "0", "RC_PARAMS": "max_success=1", "GTEST_TOTAL_SHARDS": "3"}
         code, said, _, _ = self.check(self.lockstep(), "--only", "speed", PYTHONPATH=self.pytorch("2.11.0"), **others)
         self.assertEqual(code, 0, said)
         self.assertGreater(len(self.calls()), 5)
@@ -458,7 +470,7 @@ sys.exit(words[0] == "train")
 """
         program = os.path.join(self.stand_in("lockstep", hang, "/usr/bin/env python3"), "lockstep")
         done = subprocess.run([TOOL, "--program", program, "--out", self.out, "--longest", "3", "--only", "golden", "--only", "ranks", "--golden",
-                               "edm,sngan", "--steps", "2"], capture_output=True, text=True)
+                               "edm,sngan", "--steps", "2"], capture_output=True, text=True, env={**os.environ, "PATH": self.nvidia_smi()})
         with open(self.out, encoding="utf-8") as file:
             rows = {row["check"]: row for row in json.load(file)["checks"]}
         self.assertEqual(rows["sngan"]["result"], "FAILS", done.stdout)
@@ -471,10 +483,10 @@ sys.exit(words[0] == "train")
         trained = TRAINED.format(log=self.out + ".log", top=TOP, odd="False", uncaptured="True") + """
 if words[0] == "replay":
     import time
-    time.sleep(4)
+    time.sleep(10)
 """
         program = os.path.join(self.stand_in("lockstep", trained, "/usr/bin/env python3"), "lockstep")
-        done = subprocess.run([TOOL, "--program", program, "--out", self.out, "--seconds", "12", "--only", "golden", "--golden",
+        done = subprocess.run([TOOL, "--program", program, "--out", self.out, "--seconds", "30", "--only", "golden", "--golden",
                                "edm,sngan,flow,dit,wgan", "--steps", "3", "--quick"], capture_output=True, text=True)
         with open(self.out, encoding="utf-8") as file:
             rows = {row["check"]: row["result"] for row in json.load(file)["checks"]}
@@ -525,6 +537,13 @@ esac
         _, said, found, _ = self.check(os.path.join(os.path.dirname(self.out), "lockstep"), "--only", "speed", PYTHONPATH=self.pytorch("2.11.0"))
         of_kernels = [one["result"] for one in found["targets"] if "step" not in one["target"]]
         self.assertEqual(of_kernels, ["not measured"] * 3, said)
+
+    def test_some_of_the_floats_are_not_all(self):
+        for count, words, result in ((1 << 31, (), "not done"), (1 << 32, (), "holds"), (4096, ("--quick",), "holds")):
+            folder = self.stand_in("functions_cuda", f"echo 'exp: {count} floats, 0 differ'\n")
+            _, said, found, _ = self.check(self.lockstep(), "--only", "kernels", "--binaries", folder, *words)
+            row = next(row for row in found["checks"] if row["check"] == "floats one by one")
+            self.assertEqual(row["result"], result, said)
 
     def test_tests_that_do_not_run_hold_nothing(self):
         for said_of_tests, result in (("0 tests from 0 test suites ran", "FAILS"), ("7 tests from 2 test suites ran", "holds")):

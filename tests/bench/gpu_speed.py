@@ -127,12 +127,17 @@ ASKED = "clocks.sm,clocks.mem,temperature.gpu,power.draw,utilization.gpu,memory.
 def of_driver(asked):
     """What nvidia-smi says of each GPU."""
     try:
-        done = subprocess.run(["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader"], capture_output=True, text=True, timeout=20)
-    except (OSError, subprocess.TimeoutExpired) as error:
+        process = subprocess.Popen(["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader"], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=dies_with_us)
+        out = process.communicate(timeout=20)[0]
+    except OSError as error:
         raise CannotDo(f"nvidia-smi: {error}") from error
-    if done.returncode:
-        raise CannotDo(f"nvidia-smi: {(done.stdout + done.stderr).strip()}")
-    return done.stdout.strip().split("\n")
+    except subprocess.TimeoutExpired as error:
+        process.kill()  # and not waited for: a driver that hangs may keep it for ever
+        raise CannotDo(f"nvidia-smi: {error}") from error
+    if process.returncode:
+        raise CannotDo(f"nvidia-smi: {out.strip()}")
+    return out.strip().split("\n")
 
 
 def takes_one_process():
@@ -164,7 +169,8 @@ class Watch:
     def __exit__(self, *_):
         if self.process:
             self.process.kill()
-            self.process.wait()
+            with contextlib.suppress(subprocess.TimeoutExpired):  # a driver that hangs may keep it for ever
+                self.process.wait(timeout=5)
 
     def told(self):
         """How often each reason held, and with which clocks. 0x1 is an idle GPU."""

@@ -112,6 +112,14 @@ class GoesOn(Cli):
         self.train(*run, "--set", f"run.steps={last + 1}", "--set", "checkpoint.keep_last=1")
         self.assertEqual(self.checkpoints(), [last + 1])  # as was wanted
 
+    def test_a_start_that_keeps_fewer_leaves_what_a_finished_run_had(self):
+        run = [TOY, "--run", "run", *SMALL]
+        self.train(*run, "--set", "run.steps=20", "--set", "checkpoint.every=5", "--set", "checkpoint.keep_last=0")
+        due = self.checkpoints()
+        self.assertGreater(len(due), 3)
+        self.stopped(*run, "--set", "run.steps=100000", "--set", "checkpoint.every=50000", "--set", "checkpoint.keep_last=1", lines=23)
+        self.assertEqual(self.checkpoints()[:-1], due)
+
     def test_one_that_is_done_and_another_recipe_withdraw_nothing(self):
         first = [TOY, "--run", "run", *SMALL]
         self.train(*first, "--set", "run.steps=8")

@@ -66,6 +66,12 @@ class EvalPictures(Cli):
         self.assertEqual(said["pictures"], hashlib.sha256(self.read("made.h5")).hexdigest())
         self.assertEqual(self.refused(2, "eval", "made", "--features", "judge", "--data", "images"),
                          "made is a folder of pictures, no run (`lockstep pack made pictures.h5` makes a file of them; give that)")
+        os.makedirs(self.path("classes/one"))
+        shutil.copy(self.path("made/sample-00000000.png"), self.path("classes/one/a.png"))
+        self.assertIn("classes is a folder of pictures, no run", self.refused(2, "eval", "classes", "--features", "judge", "--data", "images"))
+        self.ok("pack", "made", "shards", "--shard-size", "64K", "--quiet")
+        self.assertEqual(self.refused(2, "eval", "shards", "--features", "judge", "--data", "images"),
+                         "shards is a folder of shards, no run (`lockstep pack shards pictures.h5` makes one file of them; give that)")
         self.write("cut.h5", self.read("made.h5")[:-1])
         self.assertIn("cut.h5: the file has", self.refused(3, "eval", "cut.h5", "--features", "judge", "--data", "images"))
         # All of them, where there are fewer than are usual.

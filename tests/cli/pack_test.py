@@ -130,7 +130,8 @@ class PictureFolder(Pack):
                          "it away)")
         self.assertIn("held/disc has no folders with pictures", self.refused_pack("held/disc", "--classes", "a", code=2))
         self.assertIn("--classes is of folders of pictures: images is none", self.refused_pack("images", "--classes", "a", code=2))
-        for text, what in (("a,,b", "has an empty name"), ("a,b,a", "has a twice"), (",", "has an empty name")):
+        for text, what in (("a,,b", "has an empty name"), ("a,b,a", "has a twice"), (",", "has an empty name"),
+                           ("a, b", "has a space beside a comma: the name would be ' b'")):
             self.assertIn(f"'{text}' {what}", self.refused_pack("all", "--classes", text, code=2))
         for other in (("--no-labels",), ("--labels", "images")):
             self.assertIn(f"--classes and {other[0]} contradict", self.refused_pack("all", "--classes", "a", *other, code=2))
@@ -178,6 +179,13 @@ class PictureFolder(Pack):
             self.assertEqual(self.read("a", name), self.read("b", name), name)
         self.ok(*train, "a", "--set", "data.path=plain.h5", "--set", "run.steps=3")
         self.assertEqual(self.read("a/classes.txt"), b"0\n1\n2\n")  # the run's data have them still
+        for i in range(3):
+            os.rename(self.path(f"d/{i}"), self.path(f"d/number {i}"))
+        self.packed("d", out="renamed.h5")
+        for told in ("warning: classes are called otherwise in these data than before: a/classes.txt is written anew\n", ""):
+            result = self.run_it(*train, "a", "--set", "data.path=renamed.h5", "--set", "run.steps=3")
+            self.assertEqual((result.returncode, result.stderr), (0, told))
+        self.assertEqual(self.read("a/classes.txt"), b"number 0\nnumber 1\nnumber 2\n")
 
     def test_gives_samples_of_a_class_by_its_name(self):
         self.folder_of({f"d/{name}/{i}.png": png(8, 8, samples(64, i), colour=0) for name in ("disc", "2", "star") for i in range(2)})
@@ -190,7 +198,7 @@ class PictureFolder(Pack):
             self.ok("sample", source, *sample[2:], "2", "--out", "by-number.npz")  # a number comes before a name
             self.assertEqual(self.read("by-name.npz"), self.read("by-number.npz"))
         self.assertEqual(self.refused(2, *sample, "moon"), "--class moon: the run has no class of that name (give its number, or a name: "
-                         "2,disc,star)")
+                         "'2,disc,star')")
         self.assertEqual(self.refused(2, *sample, "3"), "there is no class 3 among 3 classes (classes count from 0)")
         os.remove(self.path("run/classes.txt"))
         self.assertEqual(self.refused(2, *sample, "star"), "--class star: the run has no class of that name (give its number: the names of "
@@ -223,7 +231,7 @@ class PictureFolder(Pack):
                                ("few", "the class 0 of these data is disc, which is 1 in the run's"),
                                ("more", "the class 3 of these data is disc, which is 1 in the run's")):
                 self.assertEqual(self.refused(2, "eval", source, "--data", f"{held}.h5", "--quiet"),
-                                 f"{line} (pack them with --classes stripes,disc,square)")
+                                 f"{line} (pack them with --classes 'stripes,disc,square')")
         missing = "warning: 3 classes of 6 have no sample in these data, the first: 3; if a folder was missing when they were packed, others " \
                   "have its number: pack them with --classes\n"
         result = self.run_it("eval", "judge", "--data", "renamed.h5", "--quiet")

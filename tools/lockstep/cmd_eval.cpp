@@ -108,8 +108,8 @@ Run add_eval(Command& command) {
           "source", evaluated.source,
           "a run: RUN (its newest checkpoint) or RUN@STEP; or a checkpoint. Of a classifier "
           "the accuracy is measured, of others the distances of their samples to the data. Or "
-          "pictures of any program: NAME.npz or NAME.npy, uint8 [n, h, w, c] or [n, h, w], or what "
-          "`lockstep pack` made of a folder of them")
+          "pictures of any program: NAME.npz or NAME.npy, uint8 [n, h, w, c] or [n, h, w], or the "
+          "file that `lockstep pack` made of a folder of them")
       .required();
   command
       .add_option(

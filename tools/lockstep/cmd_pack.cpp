@@ -77,6 +77,9 @@ std::string classes_complaint(const std::string& text) {
   std::vector<std::string> names = names_of(text);
   std::ranges::sort(names);
   if (names.front().empty()) return "'" + text + "' has an empty name: give names such as cat,dog";
+  for (const std::string& name : names)
+    if (name.front() == ' ' || name.back() == ' ')
+      return "'" + text + "' has a space beside a comma: the name would be '" + name + "'";
   const auto twice = std::ranges::adjacent_find(names);
   return twice == names.end() ? "" : "'" + text + "' has " + *twice + " twice";
 }

@@ -8,6 +8,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/decode.h"
+#include "lockstep/data/shards.h"
 #include "lockstep/train/file_kind.h"
 
 namespace lockstep::cli {
@@ -26,12 +27,23 @@ bool are_arrays(FileKind kind) {
   return kind == FileKind::kArrays || kind == FileKind::kSampleArrays;
 }
 
-// In the folder itself.
-bool has_pictures(const stdfs::path& folder) {
+bool is_run(const stdfs::path& folder) {
+  std::error_code unreadable;
+  return stdfs::exists(folder / "recipe.toml", unreadable) ||
+         stdfs::exists(folder / "ledger.jsonl", unreadable);
+}
+
+// In the folder itself, or in folders of classes.
+bool has_pictures(const stdfs::path& folder, int deep = 1) {
   std::error_code error;
   return std::ranges::any_of(stdfs::directory_iterator(folder, error), stdfs::directory_iterator(),
-                             [](const stdfs::directory_entry& entry) {
-                               return data::is_picture_name(entry.path().filename().string());
+                             [deep](const stdfs::directory_entry& entry) {
+                               std::error_code gone;
+                               const std::string name = entry.path().filename().string();
+                               return data::is_picture_name(name) ||
+                                      (deep > 0 && entry.is_directory(gone) &&
+                                       !is_run(entry.path()) &&
+                                       has_pictures(entry.path(), deep - 1));
                              });
 }
 
@@ -69,7 +81,10 @@ void require_no_other_than_recipe(const stdfs::path& path) {
 void require_no_other_than_samples(const stdfs::path& path) {
   const FileKind kind = train::kind_of(path);
   if (are_arrays(kind) || kind == FileKind::kPack) return;
-  if (has_pictures(path) && !stdfs::exists(path / "recipe.toml"))
+  if (data::is_sharded(path))
+    refuse(path, "a folder of shards, no run",
+           "`lockstep pack " + path.string() + " pictures.h5` makes one file of them; give that");
+  if (!is_run(path) && has_pictures(path))
     refuse(path, "a folder of pictures, no run",
            "`lockstep pack " + path.string() + " pictures.h5` makes a file of them; give that");
   require_no_other_than_run(path);
