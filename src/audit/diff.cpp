@@ -98,6 +98,7 @@ class Diff {
         differences(train::newest_environment(fs_, a), train::newest_environment(fs_, b));
     ledgers(a.ledger(), b.ledger(), "runs");
     common_checkpoints(a, b);
+    require_something();
   }
 
   void ledger_files() {
@@ -106,6 +107,14 @@ class Diff {
         throw Error(Code::kCannotCompare, path.string() + " is a trace",
                     "`lockstep bisect` compares traces");
     ledgers(a_, b_, "ledgers");
+    require_something();
+  }
+
+  // Ledgers that begin alike and have no step in common are not the same: nothing was compared.
+  void require_something() const {
+    if (!result_.ledger && result_.steps == 0 && result_.checkpoints.empty())
+      throw Error(Code::kCannotCompare,
+                  "no step is in both ledgers: one of them ends before step 1", "train it further");
   }
 
   void ledgers(const stdfs::path& a, const stdfs::path& b, const char* kind) {

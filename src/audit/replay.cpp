@@ -116,6 +116,7 @@ class Replay {
   void replay(Step from, Step to) {
     const Step started = session_.restore(Step(from.value - 1));
     prepare_evaluation(started, to);  // it is an earlier one if that was retired meanwhile
+    const std::vector<Step> saved = saved_steps();
     result_.windows.push_back({started, from, to});
     while (session_.training().state.step < to) {
       const train::StepRecord record = session_.step();
@@ -128,8 +129,45 @@ class Replay {
         result_.place = located();
         return;
       }
+      if (std::ranges::binary_search(saved, now) && !holds_state()) return;
       progress_(++done_, total_);
     }
+  }
+
+  // Of rank 0, on all ranks: while the run is trained they may see others.
+  std::vector<Step> saved_steps() {
+    std::vector<std::int64_t> mine;
+    for (const Step step : checkpoint::list(real_file_system(), session_.folder().checkpoints()))
+      mine.push_back(step.value);
+    std::vector<std::size_t> sizes;
+    for (const auto& size : comm::gather(group_, std::vector{mine.size()}))
+      sizes.push_back(size.front());
+    const auto all = comm::gather(group_, mine, sizes);
+    std::vector<Step> steps;
+    for (const std::int64_t step : all[0]) steps.emplace_back(step);
+    return steps;
+  }
+
+  // Whether the checkpoint of the step just computed has its values. The ledger's digest is of
+  // hashes with known keys: other values that have them can be made (docs/verify.md).
+  bool holds_state() {
+    const state::State& mine = session_.training().state;
+    std::optional<checkpoint::Loaded> theirs;
+    comm::in_own_time(group_, [&] {
+      theirs = checkpoint::load_if_there(
+          real_file_system(), session_.folder().checkpoints() / checkpoint::file_name(mine.step));
+    });
+    std::vector<state::TensorDifference> differences;
+    if (theirs) differences = state::compare(mine, theirs->state());
+    if (!on_any_rank(!differences.empty())) {
+      if (theirs) ++result_.checkpoints;
+      return true;
+    }
+    result_.differs = result_.windows.back().to = mine.step;
+    result_.what = kCheckpoint;
+    if (!differences.empty())
+      result_.place = {mine.step, std::ssize(differences), differences.front()};
+    return false;
   }
 
   // The ledger has one hash a step; a checkpoint has the values.
@@ -201,18 +239,20 @@ std::vector<Window> spot_windows(const ReplayOptions& options, std::int64_t step
   const std::int64_t length = std::min(options.spot_steps, steps);
   if (length < 1) return {};
   const numerics::Stream stream = numerics::stream(options.seed, "replay/spots");
-  std::vector<std::int64_t> first;
-  for (std::int64_t i = 0; i < options.spots; ++i)
-    first.push_back(1 + numerics::draw_below(stream, static_cast<std::uint64_t>(i), 0,
-                                             static_cast<std::uint32_t>(steps - length + 1)));
+  // The others are drawn with parts of them beyond the run: so each step is as likely as any.
+  std::vector<std::int64_t> first{steps - length + 1};
+  for (std::int64_t i = 1; i < options.spots; ++i)
+    first.push_back(2 - length +
+                    numerics::draw_below(stream, static_cast<std::uint64_t>(i), 0,
+                                         static_cast<std::uint32_t>(steps + length - 1)));
   std::ranges::sort(first);
   std::vector<Window> windows;
-  for (const std::int64_t from : first) {
-    const Step to(from + length - 1);
-    if (!windows.empty() && from <= windows.back().to->value + 1)
-      windows.back().to = to;
+  for (const std::int64_t at : first) {
+    const Step from(std::max<std::int64_t>(at, 1)), to(std::min(at + length - 1, steps));
+    if (!windows.empty() && from.value <= windows.back().to->value + 1)
+      windows.back().to = std::max(*windows.back().to, to);
     else
-      windows.push_back({Step(from), to});
+      windows.push_back({from, to});
   }
   return windows;
 }

@@ -5,11 +5,13 @@
 
 #include "audit/classifier_claims.h"
 #include "audit/findings.h"
+#include "audit/ledger_claims.h"
 #include "audit/picture_claims.h"
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/png.h"
+#include "lockstep/data/shards.h"
 #include "lockstep/hash/key_file.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/canonical.h"
@@ -51,10 +53,12 @@ class Verifier : public Findings {
     result.chain = ledger->chain().hex();
     if (recipe_) of_recipe(folder, *ledger);
     for (const stdfs::path& part : {folder.checkpoints(), folder.samples()}) require_folder(part);
-    reaches(folder, *ledger);
-    states_continue(folder, *ledger);
+    if (const stdfs::path data = folder.root / data::kShardsIndex; fs_.exists(data)) foreign(data);
+    check_head(folder, *ledger, kept_, result);
+    check_states(folder, *ledger, result);
     statements(folder, checkpoints_now, *ledger);
     checkpoints(folder, checkpoints_now, *ledger);
+    if (recipe_) begins(folder, *ledger);
     pictures(folder, samples_now, *ledger);
     if (recipe_) check_classifier(fs_, folder, *recipe_, result);
     if (recipe_) note_end(checkpoints_now, recipe_->run.steps);
@@ -82,6 +86,8 @@ class Verifier : public Findings {
                              ", which is not checked (--parent)");
       return;
     }
+    if (key_)
+      result.notes.push_back(parents.front().string() + ": its signatures are not looked at");
     Verifier parent(fs_, std::nullopt, std::nullopt, std::nullopt);
     parent.run_folder({parents.front()});
     for (std::string& note : parent.result.notes) note = parents.front().string() + ": " + note;
@@ -118,6 +124,7 @@ class Verifier : public Findings {
     ++result.checkpoints;
     const checkpoint::Meta& meta = loaded->meta();
     const state::State& state = loaded->state();
+    saved_shape_ = meta.sample_shape;
     if (result.recipe.empty()) result.recipe = meta.recipe.hex();
     if (state::digest(state).root != meta.state)
       differ(file.string() + ": its tensors are not the state that it names");
@@ -138,28 +145,13 @@ class Verifier : public Findings {
     if (ledger) return against_ledger(file, *loaded, *ledger);
     if (kept_ && *kept_ != meta.chain)
       corrupt(file.string() + ": its chain is not " + kept_->brief());
+    else if (kept_)
+      result.notes.push_back(file.string() +
+                             ": it names that chain itself, and the ledger, which "
+                             "ties tensors to it, is not looked at (verify its run)");
   }
 
  private:
-  // A step's chain covers all steps before it: a ledger that has the chain has those steps.
-  void reaches(const train::RunFolder& folder, const ledger::Ledger& ledger) {
-    if (!kept_ || *kept_ == ledger.header.chain) return;
-    for (const ledger::Entry& entry : ledger.entries) {
-      if (entry.chain == *kept_) return;
-    }
-    corrupt(folder.ledger().string() + ": no line has the chain " + kept_->brief() +
-            ": it was rolled back to before that line, or is of another run");
-  }
-
-  // Every step started from what the one before left.
-  void states_continue(const train::RunFolder& folder, const ledger::Ledger& ledger) {
-    for (std::size_t i = 1; i < ledger.entries.size(); ++i) {
-      if (ledger.entries[i].before == ledger.entries[i - 1].state) continue;
-      differ(folder.ledger().string() + ": step " + std::to_string(i + 1) +
-             " did not start from the state that step " + std::to_string(i) + " left");
-    }
-  }
-
   // A statement that is whole, under its step's name and by the key, if there is one.
   std::optional<checkpoint::Statement> statement(const stdfs::path& path, std::optional<Step> is) {
     const auto parsed = attempt([&]() -> std::optional<checkpoint::Statement> {
@@ -236,6 +228,13 @@ class Verifier : public Findings {
         foreign(path);
       }
     }
+  }
+
+  void begins(const train::RunFolder& folder, const ledger::Ledger& ledger) {
+    recipe::Recipe recipe = *recipe_;
+    if (data_) data::move_to(recipe.data, *data_);
+    if (!saved_shape_) saved_shape_ = train::shape_at_hand(recipe, ledger.header.data);
+    check_start(folder, ledger, recipe, saved_shape_, result);
   }
 
   // The recipe and ledger beside it.
@@ -350,6 +349,7 @@ class Verifier : public Findings {
   std::optional<std::string> data_;
   std::optional<recipe::Recipe> recipe_;              // of the run's folder
   std::optional<std::optional<train::Shape>> shape_;  // once it was looked for
+  std::optional<train::Shape> saved_shape_;           // of a checkpoint, else of data at hand
   checkpoint::Statements statements_;                 // those that fit
 };
 

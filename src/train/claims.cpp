@@ -123,6 +123,10 @@ hash::Digest start_of(const recipe::Recipe& recipe, const Shape& shape) {
   return state::commit(make_training(recipe, shape, {.world = 1}).state);
 }
 
+hash::Digest digest_of_start(const recipe::Recipe& recipe, const Shape& shape) {
+  return state::digest(make_training(recipe, shape, {.world = 1}).state).root;
+}
+
 std::optional<std::string> not_the_start(const checkpoint::Loaded& loaded,
                                          const recipe::Recipe& recipe) {
   for (const recipe::NetworkOptions& one : recipe.networks)

@@ -21,8 +21,12 @@ stdfs::path RunFolder::sample_arrays(Step step) const {
   return sample(step).replace_extension(".npz");
 }
 
+bool is_run(FileSystem& fs, const RunFolder& folder) {
+  return fs.exists(folder.ledger()) || fs.exists(folder.recipe());
+}
+
 void require_run(FileSystem& fs, const RunFolder& folder) {
-  if (fs.exists(folder.ledger()) || fs.exists(folder.recipe())) return;
+  if (is_run(fs, folder)) return;
   const std::string root = folder.root.string();
   if (!fs.exists(folder.root))
     throw Error(Code::kUsage, "there is no " + root, recipe::hint_for_no_run(folder.root));

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zlib
 
+from forger import rechained
 from support import PROGRAM, SOURCE, Cli, main
 
 GAN = os.path.join(SOURCE, "recipes/golden/toy-gan.toml")
@@ -52,16 +53,69 @@ class Replay(Prove):
             recomputed |= set(range(window["started"] + 1, window["to"] + 1))
         self.assertEqual(first["compared"], len(recomputed))
         self.assertEqual(first["steps"], 12)
-        draws = {json.dumps(self.report(0, "replay", "run", "--spot", "1", "--spot-steps", "1", "--seed", str(seed))
+        draws = {json.dumps(self.report(0, "replay", "run", "--spot", "2", "--spot-steps", "1", "--seed", str(seed))
                             ["windows"]) for seed in range(8)}
         self.assertGreater(len(draws), 3)
+        for draw in draws:  # what people take is among them
+            self.assertEqual(json.loads(draw)[-1]["to"], 12)
 
     def test_spots_that_meet_become_one_window(self):
         self.gan("run")
         report = self.report(0, "replay", "run", "--spot", "50", "--spot-steps", "3", "--seed", "1")
         self.assertEqual([(w["from"], w["to"]) for w in report["windows"]], [(1, 12)])
-        self.assertIn("12 of 12 steps (100.0 %) were recomputed and agree; drawn with --seed 1\n",
+        self.assertIn("12 of 12 steps (100.0 %) were recomputed and agree, the last ones among them; drawn with --seed 1\n",
                       self.ok("replay", "run", "--spot", "50", "--spot-steps", "3", "--seed", "1", "--quiet"))
+
+    def test_compares_checkpoints_with_what_it_recomputes(self):
+        """That another state is found is tests/cli/sign_test.py's."""
+        self.gan("run")
+        for saved, *words in ((3,), (0, "--from", "6", "--to", "9"), (1, "--from", "6", "--to", "10"), (3, "--ranks", "2")):
+            self.assertEqual(self.report(0, "replay", "run", *words)["checkpoints"], saved, words)
+
+    def test_a_run_is_verified_as_one_whatever_else_lies_in_its_folder(self):
+        """A data set's folder is known by its index: beside a ledger it is none."""
+        self.gan("run")
+        with open(self.path("d-images-idx3-ubyte"), "wb") as file:
+            file.write(b"\0\0\x08\x03" + struct.pack(">III", 4, 2, 2) + bytes(16))
+        self.ok("pack", "d-images-idx3-ubyte", "shards", "--shard-size", "64K", "--no-labels")
+        self.assertEqual(json.loads(self.ok("verify", "shards", "--json"))["images"], 4)
+        for name in os.listdir(self.path("shards")):
+            shutil.copy(self.path("shards", name), self.path("run", name))
+        result = self.run_it("verify", "run", "--quiet")
+        self.assertEqual((result.returncode, result.stdout.splitlines()[0]), (5, "foreign: run/shards.index: it is not a file of this run, "
+                         "nothing vouches for it (move it away)"))
+        self.assertEqual(json.loads(self.ok("inspect", "run", "--json"))["kind"], "run")
+        self.flip("run", "ledger.jsonl", at=700)
+        self.assertEqual(self.run_it("verify", "run", "--quiet").returncode, 5)
+
+    def test_where_a_run_began_is_recomputed(self):
+        """Its first state is that of recipe and seed: here lines of another seed stand under the recipe."""
+        self.gan("run")
+        self.gan("other", "--set", "run.seed=4242")
+        self.assertEqual(self.run_it("verify", "run", "--quiet").returncode, 0)
+        mine, others = (self.read(name, "ledger.jsonl").decode().splitlines(keepends=True) for name in ("run", "other"))
+        for keep in (True, False):
+            if not keep:
+                shutil.rmtree(self.path("run/checkpoints"))
+            self.write("run/ledger.jsonl", "".join(rechained([mine[0], *others[1:]])))
+            said = self.run_it("verify", "run", "--quiet")
+            self.assertEqual(said.returncode, 1, said.stdout)
+            self.assertIn("disagrees: run/ledger.jsonl: step 1 did not start from the state that recipe and seed make\n", said.stdout)
+        self.train("pictures")
+        shutil.rmtree(self.path("pictures/checkpoints"))
+        os.rename(self.path("images"), self.path("moved"))
+        told = "note: the state that step 1 starts from is not compared with that of recipe and seed (--data)\n"
+        self.assertIn(told, self.ok("verify", "pictures", "--quiet"))
+        self.assertNotIn(told, self.ok("verify", "pictures", "--quiet", "--data", "moved"))
+
+    def test_nothing_is_not_the_same(self):
+        self.gan("a")
+        shutil.copytree(self.path("a"), self.path("b"))
+        shutil.rmtree(self.path("b/checkpoints"))
+        with open(self.path("a/ledger.jsonl"), encoding="ascii") as file:
+            self.write("b/ledger.jsonl", file.readline())
+        for command in (("diff", "a", "b"), ("diff", "a/ledger.jsonl", "b/ledger.jsonl"), ("bisect", "a", "b")):
+            self.assertEqual(self.refused(125, *command), "no step is in both ledgers: one of them ends before step 1 (train it further)")
 
     def test_any_number_of_ranks(self):
         self.gan("run", "--ranks", "3")

@@ -343,6 +343,17 @@ class Forged(Signed):
         self.without_statements()
         self.assertIn(checkpoint(40) + ": its bytes are not what the ledger's commit says", self.verified(1, "run"))
 
+    def test_between_commits_it_is_found_by_a_replay(self):
+        self.collide(30)
+        self.without_statements()
+        self.verified(0, "run")
+        for words in ((), ("--ranks", "2"), ("--from", "30", "--to", "30")):
+            said = self.run_it("replay", "run", "--quiet", *words)
+            self.assertEqual(said.returncode, 1, said.stdout + said.stderr)
+            self.assertIn("FAIL: step 30: every digest is the ledger's, and its checkpoint holds another state than the one recomputed\n"
+                          "checkpoint of step 30: 1 tensor differs, first ", said.stdout)
+        self.ok("replay", "run", "--from", "21", "--to", "29", "--quiet")
+
     def test_between_commits_it_is_found_by_its_signature_only(self):
         self.collide(30)
         self.forged(checkpoint(30, tail=".sig"), "its checkpoint is not the file that was signed", alone=1)

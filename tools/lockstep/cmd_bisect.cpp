@@ -108,6 +108,9 @@ class Bisect {
   // The first step in which the ledgers differ; nothing if there is none.
   std::optional<std::int64_t> step_of_ledgers() const {
     const auto difference = ledger::first_difference(*ledger_a_, *ledger_b_);
+    if (!difference && std::min(ledger_a_->last(), ledger_b_->last()) == Step(0))
+      cannot_compare("no step is in both ledgers: one of them ends before step 1",
+                     "train it further");
     if (!difference) return std::nullopt;
     if (difference->step.value == 0)
       cannot_compare("the runs are not to be compared step by step: " + difference->what +

@@ -17,10 +17,12 @@
 #include "lockstep/data/dataset.h"
 #include "lockstep/fingerprint/compare.h"
 #include "lockstep/fingerprint/gpus.h"
+#include "lockstep/ledger/ledger.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/gpu_tensors.h"
 #include "lockstep/recipe/canonical.h"
+#include "lockstep/train/claims.h"
 #include "lockstep/train/interval.h"
 #include "lockstep/train/memory.h"
 #include "lockstep/train/numerics.h"
@@ -89,6 +91,10 @@ struct Needs {
 // Opens its data and its classifier. folder: the run's, or "". Throws what `train` would.
 Needs needs_of(const recipe::Recipe& recipe, const std::string& folder, const train::Ranks& ranks) {
   const std::unique_ptr<data::Dataset> dataset = data::open(recipe.data);
+  if (const train::RunFolder run{folder}; !folder.empty() && std::filesystem::exists(run.ledger()))
+    train::require_data(
+        *dataset, recipe,
+        ledger::read(real_file_system(), run.ledger(), ledger::TornTail::kDrop).header.data);
   if (recipe.evaluation.every > 0) train::IntervalEvaluation(recipe, *dataset, folder);
   const std::vector<std::int64_t> shape = dataset->sample_shape();
   const Course course = course_of(recipe, dataset->size() - recipe.data.holdout);

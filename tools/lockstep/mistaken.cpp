@@ -10,6 +10,7 @@
 #include "lockstep/data/decode.h"
 #include "lockstep/data/shards.h"
 #include "lockstep/train/file_kind.h"
+#include "lockstep/train/run_folder.h"
 
 namespace lockstep::cli {
 namespace {
@@ -28,9 +29,7 @@ bool are_arrays(FileKind kind) {
 }
 
 bool is_run(const stdfs::path& folder) {
-  std::error_code unreadable;
-  return stdfs::exists(folder / "recipe.toml", unreadable) ||
-         stdfs::exists(folder / "ledger.jsonl", unreadable);
+  return train::is_run(real_file_system(), {folder});
 }
 
 // In the folder itself, or in folders of classes.
@@ -81,7 +80,7 @@ void require_no_other_than_recipe(const stdfs::path& path) {
 void require_no_other_than_samples(const stdfs::path& path) {
   const FileKind kind = train::kind_of(path);
   if (are_arrays(kind) || kind == FileKind::kPack) return;
-  if (data::is_sharded(path))
+  if (!is_run(path) && data::is_sharded(path))
     refuse(path, "a folder of shards, no run",
            "`lockstep pack " + path.string() + " pictures.h5` makes one file of them; give that");
   if (!is_run(path) && has_pictures(path))

@@ -65,6 +65,7 @@ Json replay_report(const audit::ReplayOptions& options, int ranks,
   if (!result.start.empty()) out["start"] = result.start;
   if (!result.cut.empty()) out["cut"] = result.cut;
   out["compared"] = result.compared;
+  out["checkpoints"] = result.checkpoints;
   out["steps"] = result.steps;
   out["chain"] = result.chain;
   if (result.differs) {
@@ -128,8 +129,13 @@ std::vector<std::string> replay_text(const Json& report) {
   if (report.contains("cut"))
     notes.push_back("note: " + text(report.at("cut")) + ": what only some see is not replayed");
   if (!report.at("agrees").get<bool>()) {
-    lines.push_back("FAIL: step " + number(report.at("first_difference")) + ": its " +
-                    text(report.at("what")) + " is not what the ledger says");
+    const std::string step = "FAIL: step " + number(report.at("first_difference"));
+    lines.push_back(text(report.at("what")) == audit::kCheckpoint
+                        ? step +
+                              ": every digest is the ledger's, and its checkpoint holds another "
+                              "state than the one recomputed"
+                        : step + ": its " + text(report.at("what")) +
+                              " is not what the ledger says");
     if (report.contains("place")) lines.push_back(place_text(report.at("place")));
     if (report.contains("cut")) lines.push_back(notes.back());
     return lines;
@@ -146,7 +152,8 @@ std::vector<std::string> replay_text(const Json& report) {
   const double share = 100.0 * static_cast<double>(compared) / static_cast<double>(steps);
   lines.push_back(std::to_string(compared) + " of " + counted(steps, "step") + " (" +
                   fixed(share, 1) + " %) were recomputed and agree");
-  if (drawn) lines.back() += "; drawn with --seed " + number(report.at("seed"));
+  if (drawn)
+    lines.back() += ", the last ones among them; drawn with --seed " + number(report.at("seed"));
   return lines;
 }
 

@@ -25,7 +25,7 @@ struct Window {
 struct ReplayOptions {
   std::filesystem::path folder;     // the run; never written to
   Window window;                    // where there are no spots
-  std::int64_t spots = 0;           // instead: so many windows, drawn from the seed
+  std::int64_t spots = 0;           // instead: so many windows, the last steps and others drawn
   std::int64_t spot_steps = 10;     // steps of each
   std::uint64_t seed = 0;           // of the spots
   std::optional<std::string> data;  // another place of the data set; default: the recipe's
@@ -43,6 +43,8 @@ struct ReplayOptions {
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
 };
 
+inline constexpr const char* kCheckpoint = "checkpoint";  // ReplayResult::what
+
 struct ReplayResult {
   struct ReplayedWindow {
     Step started;   // checkpoint (or 0) the recomputation began from
@@ -50,13 +52,14 @@ struct ReplayResult {
   };
   std::vector<ReplayedWindow> windows;  // as far as they went
   std::int64_t compared = 0;            // different steps that were recomputed and compared
+  std::int64_t checkpoints = 0;         // of them, whose values are those that were recomputed, too
   std::int64_t steps = 0;               // in the ledger, as all ranks see it
   std::string cut;                      // which rank sees fewer of them than another; else ""
   std::string chain;                    // the ledger's head, hexadecimal
   std::string start;                    // what step 0 is, where it is another run's state; else ""
 
   std::optional<Step> differs;  // first step that is not what the ledger says; the end of it
-  std::string what;             // which part of it
+  std::string what;  // which part of it; kCheckpoint: the ledger is right, and that is not
   // Where a checkpoint of that step or of a later one tells more: recomputed up to there, the first
   // tensor that is not what it holds.
   struct Place {
@@ -67,7 +70,8 @@ struct ReplayResult {
   std::optional<Place> place;
 };
 
-// The windows that `spots` gives for a run of so many steps: in order, without overlap. Bits:
+// The windows that `spots` gives for a run of so many steps: in order, without overlap. One ends
+// with the run, which is what people take; each step is as likely as any in the others. Bits:
 // arguments.
 std::vector<Window> spot_windows(const ReplayOptions& options, std::int64_t steps);
 

@@ -53,6 +53,10 @@ std::optional<std::string> mismatch(const ledger::Ledger& ledger, const recipe::
 // from another run's state. Bits: recipe, shape.
 hash::Digest start_of(const recipe::Recipe& recipe, const Shape& shape);
 
+// state::digest of step 0, as recipe and seed make it: what step 1 of the ledger starts from. Errors:
+// kUsage if no network has samples of that shape, kEnvironment where native numerics cannot be set.
+hash::Digest digest_of_start(const recipe::Recipe& recipe, const Shape& shape);
+
 // How a checkpoint of step 0 differs from the run's start, in words; nothing if it does not. Taking
 // its own shape is safe: a state made for another shape has other tensors, or the same.
 std::optional<std::string> not_the_start(const checkpoint::Loaded& loaded,

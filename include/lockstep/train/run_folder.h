@@ -76,6 +76,9 @@ class FolderLock {
 // Error(kUsage) if what has the name of a run's folder to be, or of one above it, is no folder.
 void require_place(const std::filesystem::path& folder);
 
+// Whether it has a recipe or a ledger: then it is a run, whatever else lies in it.
+bool is_run(FileSystem& fs, const RunFolder& folder);
+
 // Error(kUsage) if the folder has neither recipe nor ledger.
 void require_run(FileSystem& fs, const RunFolder& folder);
 
