@@ -220,7 +220,9 @@ Run add_replay(Command& command) {
       .range(std::int64_t{0}, std::int64_t{1} << 40);
   const Option spot =
       command
-          .add_option("--spot", options->spot, "instead: so many windows, the last steps and others drawn at random, 0: none")
+          .add_option(
+              "--spot", options->spot,
+              "instead: so many windows, the last steps and others drawn at random, 0: none")
           .range(0, 1000000);
   command.add_option("--spot-steps", options->spot_steps, "steps of each window")
       .range(1, 1000000)
