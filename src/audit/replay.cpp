@@ -173,14 +173,11 @@ class Replay {
   // The ledger has one hash a step; a checkpoint has the values.
   std::optional<ReplayResult::Place> located() {
     FileSystem& fs = real_file_system();
-    const std::vector<Step> steps = checkpoint::list(fs, session_.folder().checkpoints());
+    const std::vector<Step> steps = saved_steps();
     const state::State& mine = session_.training().state;
     const auto found = std::ranges::lower_bound(steps, mine.step);
-    // Ranks may see other checkpoints while the run is trained: rank 0 chooses.
-    const std::int64_t chosen =
-        comm::gather(group_, std::vector{found == steps.end() ? -1 : found->value})[0][0];
-    if (chosen < 0) return std::nullopt;
-    const Step next(chosen);
+    if (found == steps.end()) return std::nullopt;
+    const Step next = *found;
     std::optional<checkpoint::Loaded> theirs;
     comm::in_own_time(group_, [&] {
       try {

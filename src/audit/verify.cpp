@@ -231,10 +231,9 @@ class Verifier : public Findings {
   }
 
   void begins(const train::RunFolder& folder, const ledger::Ledger& ledger) {
-    recipe::Recipe recipe = *recipe_;
-    if (data_) data::move_to(recipe.data, *data_);
-    if (!saved_shape_) saved_shape_ = train::shape_at_hand(recipe, ledger.header.data);
-    check_start(folder, ledger, recipe, saved_shape_, result);
+    if (!saved_shape_)  // with --data it was looked for
+      saved_shape_ = shape_ ? *shape_ : train::shape_at_hand(*recipe_, ledger.header.data);
+    check_start(folder, ledger, *recipe_, saved_shape_, result);
   }
 
   // The recipe and ledger beside it.

@@ -1,5 +1,6 @@
 """What tools/gpu-check measures: our kernels and steps on a GPU beside PyTorch's, and what they are to reach."""
 import contextlib
+import functools
 import gzip
 import importlib.util
 import json
@@ -140,6 +141,7 @@ def of_driver(asked):
     return out.strip().split("\n")
 
 
+@functools.cache
 def takes_one_process():
     """Why two processes cannot share a GPU; "" where they can, or nobody says so."""
     with contextlib.suppress(CannotDo):

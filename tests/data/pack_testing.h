@@ -1,6 +1,8 @@
 // Shared by the tests of packs.
 #pragma once
 
+#include <rapidcheck/gtest.h>
+
 #include <cstdlib>
 #include <string>
 
@@ -45,6 +47,13 @@ inline std::string seen_by_h5py(const std::filesystem::path& pack) {
                               pack.string() + " > " + (*out).string();
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
   return file_text(*out);
+}
+
+// In a property.
+inline void refuse_any_changed_byte(std::string text) {
+  const auto at = *rc::gen::inRange<std::size_t>(0, text.size());
+  text[at] = static_cast<char>(text[at] ^ *rc::gen::inRange(1, 256));
+  refusal(text);
 }
 
 }  // namespace lockstep::data

@@ -240,7 +240,7 @@ void refuse_no_evidence(const stdfs::path& path) {
 Json look_at(const std::string& source) {
   const stdfs::path path = train::file_of(source);
   if (!stdfs::exists(path)) throw Error(Code::kUsage, "there is no " + path.string());
-  if (!train::is_run(real_file_system(), {path}) && data::is_sharded(path)) return of_shards(path);
+  if (is_data_folder(path)) return of_shards(path);
   if (stdfs::is_directory(path)) return of_run(path);
   refuse_no_evidence(path);
   if (path.extension() == ".toml") return of_recipe(path);

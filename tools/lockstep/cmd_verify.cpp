@@ -87,8 +87,7 @@ Code run_shards(const Options& options) {
 
 Code run(const Options& options) {
   log::set_quiet(options.quiet);
-  if (!train::is_run(real_file_system(), {options.path}) && data::is_sharded(options.path))
-    return run_shards(options);
+  if (is_data_folder(options.path)) return run_shards(options);
   require_no_other_than_run(options.path);
   const audit::VerifyResult result = audit::verify(train::file_of(options.path), options.verify);
   if (options.json) {

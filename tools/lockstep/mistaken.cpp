@@ -48,6 +48,10 @@ bool has_pictures(const stdfs::path& folder, int deep = 1) {
 
 }  // namespace
 
+bool is_data_folder(const stdfs::path& path) {
+  return !is_run(path) && data::is_sharded(path);
+}
+
 bool is_checkpoint(const stdfs::path& path) {
   return checkpoint::step_of(path.filename().string()) ||
          train::kind_of(path) == FileKind::kCheckpoint;
@@ -80,7 +84,7 @@ void require_no_other_than_recipe(const stdfs::path& path) {
 void require_no_other_than_samples(const stdfs::path& path) {
   const FileKind kind = train::kind_of(path);
   if (are_arrays(kind) || kind == FileKind::kPack) return;
-  if (!is_run(path) && data::is_sharded(path))
+  if (is_data_folder(path))
     refuse(path, "a folder of shards, no run",
            "`lockstep pack " + path.string() + " pictures.h5` makes one file of them; give that");
   if (!is_run(path) && has_pictures(path))

@@ -16,6 +16,9 @@ void require_no_other_than_run(const std::filesystem::path& path);
 // to do.
 void require_no_other_than_samples(const std::filesystem::path& path);
 
+// A folder of shards: beside a recipe or a ledger its files make no data set of a run.
+bool is_data_folder(const std::filesystem::path& path);
+
 // Throws Error(kCannotCompare) for what `diff` does not compare: data, samples as arrays, weights.
 void require_comparable(const std::filesystem::path& path);
 
