@@ -17,7 +17,7 @@ namespace lockstep::fingerprint {
 
 using KernelHashes = std::vector<std::pair<std::string, hash::Digest>>;  // "conv2d" -> hash
 
-// Every kernel that recipes use. About 50 ms.
+// Every kernel of the device, once or more (numerics/device_kernels-inl.h). About 50 ms.
 KernelHashes portable_kernels();
 // The products, by LibTorch (ops/native.h); those in another precision than float32 have names of
 // their own, "conv2d_bfloat16". Throws what require_native_settings does. About 50 ms, and what
