@@ -176,6 +176,6 @@ int __wrap_main(int argc, char** argv) {
     give_up("no thread on pinned memory");
   pthread_join(thread, nullptr);
   std::fflush(nullptr);
-  std::_Exit(call.result);  // static objects would free what lies in pinned memory
+  std::quick_exit(call.result);  // static objects would free what lies in pinned memory
 }
 }

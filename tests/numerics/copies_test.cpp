@@ -2,6 +2,7 @@
 // random orders, and on real and interpreted ones.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -146,6 +147,32 @@ TEST_P(GpuPieces, ComeDownWhereTheyAreWanted) {
   memory().begin_to_host(pieces)->finish(to);
   for (std::size_t i = 0; i < sizes.size(); ++i)
     EXPECT_EQ(here[i], some_bytes(sizes[i], static_cast<unsigned>(i))) << i;
+}
+
+// As LibTorch's strided tensors ask for: sides in another order, of which one repeats its items.
+class GpuItems : public testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(OfBytes, GpuItems, testing::Values(1, 2, 4, 8));
+
+TEST_P(GpuItems, GoWhereTheyBelong) {
+  const std::size_t item = GetParam();
+  constexpr std::array<std::int64_t, 3> kSizes = {5, 7, 131}, kFrom = {131, 0, 1}, kTo = {1, 5, 35};
+  constexpr std::size_t kCount = 5 * 7 * 131;
+  const std::vector<char> from = some_bytes(5 * 131 * item, 1);
+  std::vector<char> expected(kCount * item);
+  for (std::int64_t i = 0; i < 5; ++i)
+    for (std::int64_t j = 0; j < 7; ++j)
+      for (std::int64_t k = 0; k < 131; ++k)
+        std::memcpy(expected.data() + static_cast<std::size_t>(i + 5 * j + 35 * k) * item,
+                    from.data() + static_cast<std::size_t>(131 * i + k) * item, item);
+  const There source(from), target(some_bytes(kCount * item, 2));
+  const void* const to = target.view().data();
+  memory().copy_items({.item = item,
+                       .sizes = kSizes,
+                       .to = const_cast<void*>(to),
+                       .to_strides = kTo,
+                       .from = source.view().data(),
+                       .from_strides = kFrom});
+  EXPECT_EQ(bytes_at(to, expected.size()), expected);
 }
 
 TEST(GpuCopies, OfNothingAreNothing) {
