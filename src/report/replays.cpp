@@ -114,9 +114,10 @@ Html of_replays(const Facts& facts) {
   std::vector<Row> rows;
   for (const Json& replay : facts.replays) {
     std::string machine;
+    // A CPU is named below, and is no device of its own.
     if (const Json* known = replay.find("machine"); known && known->is_object())
-      for (const char* name : {"host", "cpu", "isa", "system", "container"})
-        if (const std::string value = word(*known, name); !value.empty())
+      for (const char* name : {"host", "device", "cpu", "isa", "system", "container"})
+        if (const std::string value = word(*known, name); !value.empty() && value != "cpu")
           machine += (machine.empty() ? "" : ", ") + value;
     rows.push_back({{text(word(replay, "time")), text(result_of(replay)),
                      text(in_words(windows_of(facts, replay))), text(machine)},

@@ -118,7 +118,8 @@ def runs(process):
         return False
 
 
-STEPS = tuple(f"steps, {name}" for name in ("float", "integer", "native bf16", "native bf16 of 8 lanes", "native fp32"))
+STEPS = tuple(f"steps, {name}" for name in ("float", "float, again", "integer", "integer, again", "native bf16", "native bf16, again",
+                                            "native bf16 of 8 lanes", "native fp32"))
 
 
 class GpuCheck(unittest.TestCase):
@@ -355,6 +356,8 @@ class GpuCheck(unittest.TestCase):
         details = {row["check"]: row["detail"] for row in found["checks"]}
         self.assertEqual(details["steps, float"], "8.00/s; its steps were not captured")
         self.assertEqual(details["steps, native fp32"], "8.00/s", "which are never captured")
+        counts = {name: len(seconds) for name, seconds in found["step_seconds"].items()}
+        self.assertEqual(counts["float"], 2 * counts["native fp32"], "before PyTorch's and behind them")
 
     def test_a_package_of_another_commit_is_told(self):
         program = self.lockstep()

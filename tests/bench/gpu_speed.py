@@ -106,17 +106,21 @@ def theirs(check, data, *words):
 NATIVE = ("run.numerics=native", "batch.lanes=1", "batch.samples_per_lane=256")
 BF16 = "run.precision=bfloat16"
 
-# Steps of a U-Net that fills a GPU: their name, who takes them, how. What is compared follows each other, lest the time ends between.
+# Steps of a U-Net that fills a GPU: their name, who takes them, how. What is compared follows each other, lest the time ends between;
+# ours come before PyTorch's and again behind them, lest a GPU that grows hot decides.
 STEPS = (
     ("float", ours, ()),
     ("PyTorch fp32", theirs, ("--channels-last",)),
     ("PyTorch fp32, channels first", theirs, ()),
+    ("float", ours, ()),
     ("integer", ours, ("run.products=integer",)),
     ("PyTorch TF32", theirs, ("--channels-last", "--tf32")),
     ("PyTorch TF32, channels first", theirs, ("--tf32",)),
+    ("integer", ours, ("run.products=integer",)),
     ("native bf16", ours, (*NATIVE, BF16)),
     ("PyTorch bf16", theirs, ("--channels-last", "--bf16")),
     ("PyTorch bf16, channels first", theirs, ("--bf16",)),
+    ("native bf16", ours, (*NATIVE, BF16)),
     ("native bf16 of 8 lanes", ours, ("run.numerics=native", BF16)),
     ("native fp32", ours, NATIVE),
 )
@@ -206,14 +210,16 @@ def measure(check):
         if check.speed:
             check.row("speed", "PyTorch's kernels", lambda: add_pytorch(check, check.speed))
         write_pictures(data)
+        tried = set()
         for name, measured, words in STEPS:
             def steps(name=name, measured=measured, words=words):
                 seconds = measured(check, data, *words)
                 assert seconds, "no step was measured"
-                check.step_seconds[name] = seconds
-                return f"{check.steps[name]:.2f}/s"
+                check.step_seconds.setdefault(name, []).extend(seconds)
+                return f"{1 / statistics.median(seconds):.2f}/s"
 
-            check.row("speed", f"steps, {name}", steps)
+            check.row("speed", f"steps, {name}{', again' if name in tried else ''}", steps)
+            tried.add(name)
     check.row("speed", "the GPU meanwhile", watch.told, timeless=True)
     check.row("speed", "the GPU after", state_of_gpu)
 
@@ -242,7 +248,7 @@ def targets(rows, steps):
 
 
 def table_of_targets(found):
-    lines = ["PyTorch computes eagerly, by deterministic algorithms; its steps in the faster layout.", "", "| target | ratio | at least | |", "| --- | --- | --- | --- |"]
+    lines = ["PyTorch computes eagerly, by deterministic algorithms; its steps in the faster layout, between ours.", "", "| target | ratio | at least | |", "| --- | --- | --- | --- |"]
     for one in found:
         ratio = "" if one["ratio"] is None else f"{one['ratio']:.3f}"
         lines.append(f"| {one['target']} | {ratio} | {one['least']} | {one['result']} |")

@@ -163,12 +163,14 @@ class GpuRanks(Toy):
         for rank, node in enumerate(report["nodes"]):
             self.assertRegex(node, rf"^rank {rank} \(\S+, GPU 10000000-0000-0000-0000-00000000000{rank}\)$")
         self.assertNotIn("device_uuid", {finding["fact"] for finding in report["findings"]})
+        self.assertEqual([report["machines"], report["gpus"]], [1, 2])
 
     def test_a_gpu_that_computes_wrongly_is_named(self):
         result = self.run_it("check", "--ranks", "2", "--device", "cuda", KERNELS_ARE_KNOWN="", LOCKSTEP_PTX_WRONG="1")
         self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
         self.assertRegex(result.stdout, r"linear \(portable\) is wrong on rank 1 \(\S+, GPU 10000000-0000-0000-0000-000000000001\)")
         self.assertNotIn("is wrong on rank 0", result.stdout)
+        self.assertRegex(result.stdout, r"(?m)^2 nodes \(1 machine, 2 GPUs\): portable kernels DIFFER")
 
     def test_nccl_is_not_asked_where_ranks_have_one_gpu(self):
         for devices in (["1", "1"], ["MIG-1", "MIG-2"]):  # NCCL knows GPUs by their place on the bus

@@ -76,7 +76,7 @@ class Launched:
         out, err = process.communicate(timeout=300)
         self.assertNotEqual(process.returncode, 0)
         self.assertRegex(out + err, r"conv2d.* \(native\) give other bits on rank 1 \(\S+\) than on rank 0")
-        self.assertIn("2 nodes: portable kernels give the bits", out + err)
+        self.assertIn("2 nodes (1 machine): portable kernels give the bits", out + err)
 
     def test_an_error_of_one_rank_reaches_all(self):
         self.ok(*TOY, "--quiet", "--set", "run.steps=1", "--run", "run")

@@ -257,7 +257,7 @@ class Replay(Prove):
         notes = [json.loads(line) for line in self.read("run", "replays.jsonl").splitlines()]
         self.assertEqual([note["agrees"] for note in notes], [True, True])
         self.assertEqual(notes[0]["windows"], [{"started": 10, "from": 11, "to": 12}])
-        self.assertEqual(notes[0]["machine"]["ranks"], 1)
+        self.assertEqual([notes[0]["machine"][name] for name in ("ranks", "device")], [1, "cpu"])
         self.ok("verify", "run")
 
 
@@ -608,9 +608,20 @@ class Bisect(Prove):
 class Check(Prove):
     def test_ranks_of_one_machine(self):
         text = self.ok("check", "--ranks", "2")
-        self.assertIn("2 nodes: portable kernels give the bits that every machine must give; "
+        self.assertIn("2 nodes (1 machine): portable kernels give the bits that every machine must give; "
                       "native kernels give the same bits on all", text)
         self.refused(2, "check", "--ranks", "2", "--recipe", "none.toml")
+
+    def test_counts_machines_not_reports(self):
+        facts = json.loads(self.ok("fingerprint", "--json"))
+        self.write("a.json", json.dumps(facts))
+        self.write("b.json", json.dumps({**facts, "host": "another"}))
+        self.assertIn("2 nodes (1 machine): ", self.ok("check", "a.json", "a.json"))
+        self.assertIn("3 nodes (2 machines): ", self.ok("check", "a.json", "b.json", "a.json"))
+        self.assertRegex(self.ok("check", "a.json"), "^1 node: portable kernels give the bits that every machine must "
+                         "give; native kernels were tried, and compared with no other node's\n$")
+        report = self.report(0, "check", "a.json", "b.json", "a.json")
+        self.assertEqual([report["machines"], report["gpus"]], [2, 0])
 
     def test_tells_bits_from_names(self):
         self.write("a.json", self.ok("fingerprint", "--json"))

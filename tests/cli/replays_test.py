@@ -50,6 +50,19 @@ class Contained(Prove):
             self.assertEqual(os.path.realpath(words[words.index("--data") + 1]), images)
             shutil.rmtree(run)
 
+    def test_a_run_that_is_not_finished_is_told(self):
+        self.gan("run")
+        self.assertNotIn("note:", self.ok("replay", "run", "--from", "11", "--quiet"))
+        lines = self.read("run", "ledger.jsonl").splitlines(keepends=True)
+        self.write("run/ledger.jsonl", b"".join(lines[:-2]))
+        for file in os.listdir(self.path("run", "checkpoints")):
+            if file > "step-000000010":
+                os.remove(self.path("run", "checkpoints", file))
+        said = self.ok("replay", "run", "--from", "9", "--quiet")
+        self.assertIn("PASS: steps 9 to 10", said)
+        self.assertIn("note: the run is not finished: its recipe has 12 steps\n", said)
+        self.assertEqual(self.report(0, "replay", "run")["unfinished"], "the run is not finished: its recipe has 12 steps")
+
     def test_the_device_is_the_containers(self):
         self.gan("run")
         for device in ("cpu", "cuda:3"):

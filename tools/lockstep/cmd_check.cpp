@@ -1,4 +1,6 @@
 
+#include <set>
+
 #include "command.h"
 #include "device.h"
 #include "environment.h"
@@ -67,6 +69,30 @@ std::vector<Node> of_ranks(comm::Group& group, const fingerprint::Fingerprint& m
   return nodes;
 }
 
+// Ranks, or several reports, of one machine say nothing about another one.
+struct Place {
+  std::size_t machines = 0;  // by their host names
+  std::size_t gpus = 0;
+};
+
+Place place_of(const std::vector<Node>& nodes) {
+  std::set<std::string> hosts, gpus;
+  for (const Node& node : nodes) {
+    hosts.insert(fingerprint::fact(node.facts, "host"));
+    if (const std::string uuid = fingerprint::fact(node.facts, "device_uuid"); !uuid.empty())
+      gpus.insert(uuid);
+  }
+  return {hosts.size(), gpus.size()};
+}
+
+// "8 nodes (2 machines, 8 GPUs)".
+std::string counted_nodes(const std::vector<Node>& nodes) {
+  const Place place = place_of(nodes);
+  std::string where = nodes.size() == 1 ? "" : counted(place.machines, "machine");
+  if (place.gpus != 0) where += (where.empty() ? "" : ", ") + counted(place.gpus, "GPU");
+  return counted(nodes.size(), "node") + (where.empty() ? "" : " (" + where + ")");
+}
+
 const char* word(Matters matters) {
   switch (matters) {
     case Matters::kNobody:
@@ -80,8 +106,11 @@ const char* word(Matters matters) {
 }
 
 Json json_of(const std::vector<Node>& nodes, const Comparison& comparison, Code code) {
+  const Place place = place_of(nodes);
   Json out = {{"code", static_cast<int>(code)},
               {"nodes", Json::array()},
+              {"machines", place.machines},
+              {"gpus", place.gpus},
               {"native_tried", comparison.native_tried},
               {"findings", Json::array()}};
   for (const Node& node : nodes) out["nodes"].push_back(node.name);
@@ -103,18 +132,19 @@ void print_text(const std::vector<Node>& nodes, const Comparison& comparison, Co
   for (const Finding& finding : comparison.findings)
     if (!finding.sentence.empty())
       print_line(finding.kernel ? "BITS   " : "       ", finding.sentence);
-  const std::string count = counted(nodes.size(), "node");
   const bool portable = std::ranges::none_of(comparison.findings, [](const Finding& finding) {
     return finding.kernel && finding.matters == Matters::kBoth;
   });
   const bool native = std::ranges::none_of(comparison.findings, [](const Finding& finding) {
     return finding.kernel && finding.matters == Matters::kNative;
   });
-  std::string verdict = count + ": portable kernels " +
+  std::string verdict = counted_nodes(nodes) + ": portable kernels " +
                         (portable ? "give the bits that every machine must give" : "DIFFER");
   if (!comparison.native_tried)
     verdict += "; native kernels were not tried on all";
-  else if (nodes.size() > 1)
+  else if (nodes.size() == 1)
+    verdict += "; native kernels were tried, and compared with no other node's";
+  else
     verdict += std::string("; native kernels ") + (native ? "give the same bits on all" : "DIFFER");
   print_line(verdict);
   if (code == Code::kEnvironment)

@@ -18,7 +18,8 @@ namespace {
 Json machine(int ranks) {
   Json facts = {{"ranks", ranks}};
   for (const auto& [name, value] : fingerprint::take(fingerprint::Kernels::kNone))
-    if (name == "host" || name == "system" || name == "cpu" || name == "isa") facts[name] = value;
+    if (name == "host" || name == "system" || name == "cpu" || name == "isa" || name == "device")
+      facts[name] = value;
   return facts;
 }
 
@@ -64,6 +65,7 @@ Json replay_report(const audit::ReplayOptions& options, int ranks,
   if (options.spots > 0) out["seed"] = options.seed;
   if (!result.start.empty()) out["start"] = result.start;
   if (!result.cut.empty()) out["cut"] = result.cut;
+  if (!result.unfinished.empty()) out["unfinished"] = result.unfinished;
   out["compared"] = result.compared;
   out["checkpoints"] = result.checkpoints;
   out["steps"] = result.steps;
@@ -126,6 +128,7 @@ Json parse_error_report(const std::string& text, Code code) {
 std::vector<std::string> replay_text(const Json& report) {
   std::vector<std::string> lines, notes;
   if (report.contains("start")) notes.push_back("note: " + text(report.at("start")));
+  if (report.contains("unfinished")) notes.push_back("note: " + text(report.at("unfinished")));
   if (report.contains("cut"))
     notes.push_back("note: " + text(report.at("cut")) + ": what only some see is not replayed");
   if (!report.at("agrees").get<bool>()) {

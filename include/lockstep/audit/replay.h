@@ -55,6 +55,7 @@ struct ReplayResult {
   std::int64_t checkpoints = 0;         // of them, whose values are those that were recomputed, too
   std::int64_t steps = 0;               // in the ledger, as all ranks see it
   std::string cut;                      // which rank sees fewer of them than another; else ""
+  std::string unfinished;               // how many the recipe has, if more; else ""
   std::string chain;                    // the ledger's head, hexadecimal
   std::string start;                    // what step 0 is, where it is another run's state; else ""
 
