@@ -140,7 +140,7 @@ Survey survey(const Identity& identity, const Options& options) {
     measured.push_back(link);
   }
   result.links = share(control, measured);
-  result.part = [kept] { kept->exchange({}); };
+  result.tell = [kept](const std::string& what) { return exchange_text(*kept, what); };
   return result;
 }
 

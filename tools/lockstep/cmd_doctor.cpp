@@ -263,11 +263,47 @@ void check_gpus(Checks& checks) {
     checks.list.push_back({one.subject, one.sentence, Code::kOk, true});
 }
 
+// For rank 0: what this rank's checks found that deserves a look, as long as it may be.
+std::string told(const Checks& checks) {
+  constexpr std::size_t kMostChecks = 50, kMostDetail = 1000;
+  Json list = Json::array();
+  for (const Check& check : checks.list)
+    if ((check.code != Code::kOk || check.warning) && list.elements().size() < kMostChecks)
+      list.push_back({{"check", check.name},
+                      {"detail", check.detail.substr(0, kMostDetail)},
+                      {"code", static_cast<int>(check.code)}});
+  return json_text(list);
+}
+
+// What the other ranks found; their links all know already.
+void add_told(const comm::Survey& survey, const std::vector<std::string>& all, Checks& checks) {
+  for (std::size_t r = 1; r < all.size(); ++r) {
+    const Json list = parse_json(all[r]).value_or(Json::array());
+    for (const Json& one : list.elements()) {
+      const auto code = static_cast<Code>(one.at("code").get<std::int64_t>());
+      if (code == Code::kNetwork) continue;
+      checks.list.push_back({"rank " + std::to_string(r),
+                             "on " + survey.hosts[r] + ": " + one.at("check").get<std::string>() +
+                                 ": " + one.at("detail").get<std::string>(),
+                             code, code == Code::kOk});
+    }
+  }
+}
+
+void tell_rank_0(Rank rank, const comm::Survey& survey, Checks& checks) {
+  try {
+    const std::vector<std::string> all = survey.tell(told(checks));
+    if (rank == Rank(0)) add_told(survey, all, checks);
+  } catch (const Error& error) {
+    checks.list.push_back({"ranks", error.what(), error.code()});
+  }
+}
+
 // Waits until rank 0 has reported: a launcher that sees one rank fail ends the others.
 void wait_for_all(const comm::Survey& survey) {
   flush_output();
   try {
-    if (survey.part) survey.part();
+    if (survey.tell) survey.tell({});
   } catch (const Error&) {  // a rank lost now is no finding: nothing was begun
   }
 }
@@ -318,6 +354,7 @@ Code run(const Options& options) {
   if (needs && identity.rank == Rank(0))
     check_exchange(needs->traffic, survey, meeting.deadline, checks);
 
+  if (survey.tell) tell_rank_0(identity.rank, survey, checks);
   if (identity.rank == Rank(0)) print(checks, options.json);
   wait_for_all(survey);
   for (const Check& check : checks.list) {

@@ -20,7 +20,9 @@ struct Link {
 struct Survey {
   std::vector<std::string> hosts;  // by rank
   std::vector<Link> links;         // every pair; the same on all ranks
-  std::function<void()> part;      // collective: waits for all ranks. Throws Error(kNetwork)
+  // What each rank tells, by rank, when all have. At most 1 MiB each. Throws Error(kNetwork).
+  // Collective: yes.
+  std::function<std::vector<std::string>(const std::string& mine)> tell;
 };
 
 // Collective. Throws Error(kNetwork) as connect does if the ranks do not come together. All of it
