@@ -70,6 +70,12 @@ std::vector<Setting> native_settings(ops::Precision precision) {
       {"CUDNN_CONV_WSCAP_DBG", {""}, kChoice},
       {"CUDNN_ERRATA_JSON_FILE", {""}, kChoice},
       {"PYTORCH_TUNABLEOP_ENABLED", {"", "0"}, kChoice},
+      {"TORCH_BLAS_PREFER_CUBLASLT", {""}, kChoice},
+      {"DISABLE_ADDMM_CUDA_LT", {""}, kChoice},
+      {"CUBLASLT_WORKSPACE_SIZE", {""}, kChoice},
+      {"TORCH_CUBLASLT_UNIFIED_WORKSPACE", {""}, kChoice},
+      {"TORCH_CUDNN_USE_HEURISTIC_MODE_B", {""}, kChoice},
+      {"TORCH_CUDNN_V8_API_DISABLED", {""}, kChoice},
   };
   if (precision == ops::Precision::kTf32) {
     settings.push_back({"NVIDIA_TF32_OVERRIDE", {"", "1"}, "TF32, as the recipe says"});
@@ -93,7 +99,8 @@ void require_native_settings(ops::Precision precision) {
                 "start another process for this recipe");
   for (const Setting& setting : native_settings(precision)) require(setting);
   require_own_allocator();
-  ops::prepare_native(precision);
+  const char* const fill = std::getenv("LOCKSTEP_FILL_MEMORY");
+  ops::prepare_native(precision, fill != nullptr && std::string_view(fill) == "1");
   with_tf32 = tf32;
 }
 

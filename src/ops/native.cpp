@@ -93,7 +93,7 @@ NumericsScope::~NumericsScope() {
   thread_numerics() = outer_;
 }
 
-void prepare_native(Precision precision) {
+void prepare_native(Precision precision, bool fill) {
   at::Context& context = at::globalContext();
   if (their_device().is_cuda()) {
     if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr)
@@ -104,7 +104,7 @@ void prepare_native(Precision precision) {
     native::watch_allocator(c10::getDeviceAllocator(at::kCUDA), their_device().index());
   }
   context.setDeterministicAlgorithms(true, /*warn_only=*/false);
-  context.setDeterministicFillUninitializedMemory(false);
+  context.setDeterministicFillUninitializedMemory(fill);
   context.setDeterministicCuDNN(true);
   context.setBenchmarkCuDNN(false);
   context.setDeterministicMkldnn(true);

@@ -303,6 +303,15 @@ an average (`ema_decay`) it makes worse pictures. Set all three: they are off by
 An average begins as a copy of the first weights. After n steps it still has ema_decay^n of them, so 1 / (1 - ema_decay)
 should be far below `run.steps`: 0.99 for some thousand steps, 0.9999 for hundreds of thousands. With `ema_warmup = true`
 it forgets the first weights sooner. The held-out loss uses the averaged weights, so it falls later than the training loss.
+Batch norm's running statistics are not averaged: pictures of averaged weights are made with those of the trained ones.
+
+Schedules count updates from 1. With `horizon` = `run.steps`, as here, the last update has the rate 0; PyTorch's schedulers
+are one update later.
+
+**GANs.** The optimisers' defaults are those of diffusion models. Papers on GANs take other ones, for both networks: DCGAN
+(`gan`) `lr = 2e-4`, `beta1 = 0.5`; WGAN-GP (`wasserstein-gan`) `lr = 1e-4`, `beta1 = 0.0`, `beta2 = 0.9`,
+`discriminator_steps = 5` and a critic with `norm = "none"`; SNGAN (`hinge-gan`) `lr = 2e-4`, `beta1 = 0.0`, `beta2 = 0.9`,
+`discriminator_steps = 5`. `recipes/` has one of each that trains on Fashion-MNIST, with rates chosen for its few steps.
 
 **Lanes.** `batch.lanes` is part of the recipe id, so choose it once. It is the largest number of ranks that a run of this
 recipe can ever have. A power of two fits best. More lanes than ranks cost little on CPUs. With native numerics on a GPU

@@ -37,6 +37,7 @@ PhaseResult CapturedPhases::operator()(const std::string& phase, const objective
     batch_ = batch;
     one.first = batch.first;
     if (!capture(one, compute)) return compute();
+    log::info("the calls of " + phase + " are captured");
   }
   one.work->launch(static_cast<std::uint64_t>(batch.first - one.first));
   return one.result;

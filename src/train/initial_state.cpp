@@ -22,6 +22,11 @@ namespace {
 constexpr std::string_view kIsState = "step 0 is the state of ",
                            kHasDigest = "step 0 has the digest that the ledger of ";
 
+// Its formula divides by 1 - beta^t, which is 1 by then.
+constexpr const char* kNoBiasCorrection =
+    "; updates are counted on, so its first ones are several times as large as the learning rate "
+    "(run.from.optimizer = \"anew\" counts from 0)";
+
 // Fills a fresh state with another run's.
 class Continuation {
  public:
@@ -68,7 +73,8 @@ class Continuation {
     if (!same_optimizer && !anew_ && trained.optimizer)
       note(trained.role + ": the slots of " + trained.options.kind.word() +
            " start at zero, the parent has " +
-           (recipe::is_frozen(*role) ? "none" : "those of " + role->optimizer.kind.word()));
+           (recipe::is_frozen(*role) ? "none" : "those of " + role->optimizer.kind.word()) +
+           (trained.options.kind == "adamw" ? kNoBiasCorrection : ""));
     for (state::Named& named : state.tensors) {
       if (!named.name.starts_with(trained.role + "/")) continue;
       const std::string kind = kind_of(named.name);

@@ -367,6 +367,10 @@ TEST(Start, SaysWhatDoesNotGoOn) {
   EXPECT_EQ(start({}).recipe.run.from.step, 6);  // the newest
   const train::Start other = start({"generator.optimizer.kind=sgd"});
   EXPECT_THAT(other.notes, ElementsAre(HasSubstr("generator: the slots of sgd start at zero")));
+  EXPECT_THAT(other.notes, Not(ElementsAre(HasSubstr("learning rate"))));
+  EXPECT_THAT(start({"generator.optimizer.kind=adamw"}).notes,
+              ElementsAre(AllOf(HasSubstr("generator: the slots of adamw start at zero"),
+                                HasSubstr("several times as large as the learning rate"))));
   for (const state::Named& named : other.state.tensors) {
     if (!named.name.starts_with("generator/momentum/")) continue;
     EXPECT_EQ(named.tensor.abs().max().item<float>(), 0) << named.name;

@@ -67,7 +67,10 @@ if words[0] == "train":
     run, golden = words[words.index("--run") + 1], os.path.join({top!r}, "tests/golden", os.path.basename(words[1])[:-5] + ".ledger.jsonl")
     steps = int(next(word for word in reversed(words) if word.startswith("run.steps="))[10:])
     os.makedirs(run, exist_ok=True)
-    lines = open(golden).readlines()[:steps + 1] if os.path.exists(golden) and "run.numerics=native" not in words else ["its own\\n"]
+    lines = open(golden).readlines()[:steps + 1] if os.path.exists(golden) else ["its own\\n"]
+    if {far} and "run.numerics=native" in words:
+        first = json.loads(lines[1])
+        lines[1] = json.dumps({{**first, "loss": {{phase: {far} * loss for phase, loss in first["loss"].items()}}}}) + "\\n"
     lines += [word + "\\n" for word in words if "run.precision=" in word]
     if {odd}:
         lines[-1] = "other bits\\n"
@@ -75,6 +78,8 @@ if words[0] == "train":
         file.writelines(lines)
     if "--device" in words and {uncaptured}:
         print("warning: a step's calls are not captured, which is slower: why", file=sys.stderr)
+    with open(os.path.join(run, "log.txt"), "w") as file:
+        file.write("the calls of denoise are captured\\n" if {captured} else "nothing\\n")
 """
 # Whoever imports it has the numbers that it would measure.
 TORCH = """
@@ -222,9 +227,10 @@ class GpuCheck(unittest.TestCase):
     def failing(self, found):
         return {row["check"] for row in found["checks"] if row["result"] == "FAILS"}
 
-    def trained(self, odd="False", uncaptured="False"):
+    def trained(self, odd="False", uncaptured="False", far=0, captured=True):
         """Calls of TRAINED, and results by check."""
-        program = os.path.join(self.stand_in("lockstep", TRAINED.format(log=self.out + ".log", top=TOP, odd=odd, uncaptured=uncaptured),
+        program = os.path.join(self.stand_in("lockstep", TRAINED.format(log=self.out + ".log", top=TOP, odd=odd, uncaptured=uncaptured,
+                                                                        far=far, captured=captured),
                                              "/usr/bin/env python3"),
                                "lockstep")
         _, said, found, _ = self.check(program, "--golden", "edm,sngan", "--steps", "3", "--quick", "--only", "golden", "--only", "native",
@@ -275,6 +281,16 @@ class GpuCheck(unittest.TestCase):
                 _, results, said = self.trained(uncaptured=uncaptured)
                 self.assertEqual({name for name, found in results.items() if found == "FAILS"},
                                  {"captured steps"} if result == "FAILS" else set(), said)
+
+    def test_steps_of_which_the_log_says_nothing_are_not_captured(self):
+        _, results, said = self.trained(captured=False)
+        self.assertEqual({name for name, found in results.items() if found == "FAILS"}, {"captured steps"}, said)
+
+    def test_wrong_numbers_that_repeat_fail(self):
+        for far, fail in ((1.03, {"float32", "tf32"}), (1.005, {"float32"}), ("nan", {"float32", "tf32", "bfloat16"}), (1, set())):
+            with self.subTest(far):
+                _, results, said = self.trained(far=f"float('{far}')")
+                self.assertEqual({name for name, found in results.items() if found == "FAILS"}, fail, said)
 
     def test_an_error_of_cuda_fails(self):
         for name in ("lockstep", "conformance_cuda", "functions_cuda", "gpu_bench"):
@@ -404,7 +420,7 @@ class GpuCheck(unittest.TestCase):
 
     def test_parts_are_whole_only_if_all_of_them_was_done(self):
         log = self.out + ".log"
-        program = os.path.join(self.stand_in("lockstep", TRAINED.format(log=log, top=TOP, odd="False", uncaptured="False"),
+        program = os.path.join(self.stand_in("lockstep", TRAINED.format(log=log, top=TOP, odd="False", uncaptured="False", far=0, captured=True),
                                              "/usr/bin/env python3"), "lockstep")
         with open(os.path.join(os.path.dirname(program), "commit.txt"), "w", encoding="ascii") as file:
             file.write(machine.commit(TOP) + "\n")
@@ -483,7 +499,7 @@ sys.exit(words[0] == "train")
         self.assertLess(rows["Gloo, ranks that share the GPUs"]["seconds"], 3)
 
     def test_whether_steps_were_captured_is_told_when_time_is_over(self):
-        trained = TRAINED.format(log=self.out + ".log", top=TOP, odd="False", uncaptured="True") + """
+        trained = TRAINED.format(log=self.out + ".log", top=TOP, odd="False", uncaptured="True", far=0, captured=True) + """
 if words[0] == "replay":
     import time
     time.sleep(10)
@@ -524,13 +540,14 @@ esac
         self.assertRegex(row["detail"], r"^reasons that held clocks back: 0x0: \d+ times, 1980 to 1980 MHz; 0x4: \d+ times, 1200 to 1200 MHz$")
 
     def test_states_of_the_gpu_are_no_speed(self):
-        self.stand_in("lockstep", "echo '{\"device\": \"x\"}'; [ $1 != train ] || { echo 'lockstep: cuda: a step needs 9 GB' >&2; exit 4; }\n")
+        small = "lockstep: 8 lanes at once need 9 GB, and the GPU's memory leaves 4 GB"
+        self.stand_in("lockstep", f"echo '{{\"device\": \"x\"}}'; [ $1 != train ] || {{ echo \"{small}\" >&2; exit 4; }}\n")
         folder = self.stand_in("gpu_bench", "echo 'gpu_bench: the GPU has no memory left' >&2; exit 1\n")
         code, said, found, _ = self.check(os.path.join(folder, "lockstep"), "--only", "speed", PATH=self.nvidia_smi())
         self.assertEqual(code, 3, said)
         rows = {row["check"]: (row["result"], row["detail"]) for row in found["checks"] if row["part"] == "speed"}
         self.assertEqual(rows["gpu_bench"], ("not done", "the GPU has no memory left"))
-        self.assertEqual(rows["steps, native fp32"], ("not done", "lockstep: cuda: a step needs 9 GB"))
+        self.assertEqual(rows["steps, native fp32"], ("not done", small))
         self.assertEqual(rows["the GPU before"][0], "holds")
 
     def test_a_part_of_the_kernels_meets_no_target(self):

@@ -283,7 +283,8 @@ class Native(Prove):
                             ("CUBLAS_WORKSPACE_CONFIG", ":0:0"), ("ONEDNN_DEFAULT_FPMATH_MODE", "BF16"),
                             ("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True, backend : cudaMallocAsync"),
                             ("PYTORCH_NO_CUDA_MEMORY_CACHING", "0"), ("CUBLAS_EMULATE_SINGLE_PRECISION", "1"),
-                            ("CUDNN_CONV_WSCAP_DBG", "64"), ("CUDNN_ERRATA_JSON_FILE", "errata.json"), ("PYTORCH_TUNABLEOP_ENABLED", "1")):
+                            ("CUDNN_CONV_WSCAP_DBG", "64"), ("CUDNN_ERRATA_JSON_FILE", "errata.json"), ("PYTORCH_TUNABLEOP_ENABLED", "1"),
+                            ("TORCH_BLAS_PREFER_CUBLASLT", "1"), ("TORCH_CUDNN_V8_API_DISABLED", "1"), ("CUBLASLT_WORKSPACE_SIZE", "32")):
             line = self.refused(4, "train", "tiny.toml", *NATIVE, "--quiet", **{name: value})
             self.assertIn(f"{name}={value}", line)
             self.ok("train", "tiny.toml", "--run", f"portable-{name}", "--quiet", **{name: value})

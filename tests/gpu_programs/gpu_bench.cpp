@@ -1,5 +1,6 @@
 // Times kernels on this machine's GPU and prints one JSON object a line: kernel, shape, seconds of
-// a run and what it computes, in floating-point operations or in bytes. tools/gpu-check runs it.
+// a run and what it computes, in floating-point operations or in bytes; of products of integers
+// also seconds of rounding, half of both operands'. tools/gpu-check runs it.
 //   gpu_bench [--quick] [--once]
 // --quick: small sizes. --once: each kernel runs once, for a profiler. Without a GPU it ends
 // with 4.
@@ -38,16 +39,21 @@ class Bench {
     return static_cast<T*>(taken_.back());
   }
 
-  // `work`: "flops" or "bytes" of one run.
-  void time(const std::string& kernel, const std::string& shape, const char* work, double amount,
-            const std::function<void()>& run) {
+  double seconds_of(const std::function<void()>& run) {
     const auto wait = [this] { this->wait(); };
     if (once_) wait();
-    const double seconds = once_ ? bench::seconds_of_stretch(1, run, wait, monotonic_seconds)
-                                 : bench::seconds_of_run(run, wait, monotonic_seconds);
-    std::printf(R"({"kernel": "%s", "shape": "%s", "seconds": %.9f, "%s": %.0f})"
-                "\n",
-                kernel.c_str(), shape.c_str(), seconds, work, amount);
+    return once_ ? bench::seconds_of_stretch(1, run, wait, monotonic_seconds)
+                 : bench::seconds_of_run(run, wait, monotonic_seconds);
+  }
+
+  // `work`: "flops" or "bytes" of one run. rounding: seconds that a product needs beforehand.
+  void time(const std::string& kernel, const std::string& shape, const char* work, double amount,
+            const std::function<void()>& run, double rounding = 0) {
+    const double seconds = seconds_of(run);
+    std::printf(R"({"kernel": "%s", "shape": "%s", "seconds": %.9f, "%s": %.0f)", kernel.c_str(),
+                shape.c_str(), seconds, work, amount);
+    if (rounding > 0) std::printf(R"(, "rounding": %.9f)", rounding);
+    std::puts("}");
     std::fflush(stdout);
     for (void* memory : taken_) gpu_.memory->give_back(memory);
     taken_.clear();
@@ -91,25 +97,33 @@ void convolution(Bench& bench, const ConvShape& s, bool integer) {
                 *dy = bench.floats(results * s.out);
     auto* const y =
         bench.take<float>(std::max({results * s.out, pixels * s.in, weights * lanes.partials()}));
-    const auto rounded = [&](const float* from, std::int64_t groups, std::int64_t rows,
+    // Each rounded tensor is an operand of two products.
+    double rounding = 0;
+    const auto rounded = [&](bool used, const float* from, std::int64_t groups, std::int64_t rows,
                              std::int64_t c) {
       auto* const q = bench.take<std::int16_t>(groups * rows * c);
       auto* const exponents = bench.take<std::int32_t>(groups);
-      bench.device().round_groups(groups, rows, c, Sides<const float>(from), q, exponents);
+      const double seconds = bench.seconds_of([&] {
+        bench.device().round_groups(groups, rows, c, Sides<const float>(from), q, exponents);
+      });
+      if (used) rounding += seconds / 2;
       return Rounded{q, exponents};
     };
     const char* const names[] = {"conv2d", "conv2d_input_grad", "conv2d_weight_grad"};
     const std::string name = std::string(integer ? "integer_" : "") + names[pass];
     Device& device = bench.device();
     if (integer) {
-      const Rounded qx = rounded(x, s.n, s.h * s.w, s.in),
-                    qw = rounded(w, 1, s.kh * s.kw * s.in, s.out),
-                    qdy = rounded(dy, s.n, s.out_h() * s.out_w(), s.out);
-      bench.time(name, text_of(s), "flops", amount, [&] {
-        if (pass == 0) device.integer_conv2d(s, qx, qw, {nullptr}, y);
-        if (pass == 1) device.integer_conv2d_input_grad(s, qdy, qw, nullptr, y);
-        if (pass == 2) device.integer_conv2d_weight_grad(s, lanes, qx, qdy, y);
-      });
+      const Rounded qx = rounded(pass != 1, x, s.n, s.h * s.w, s.in),
+                    qw = rounded(pass != 2, w, 1, s.kh * s.kw * s.in, s.out),
+                    qdy = rounded(pass != 0, dy, s.n, s.out_h() * s.out_w(), s.out);
+      bench.time(
+          name, text_of(s), "flops", amount,
+          [&] {
+            if (pass == 0) device.integer_conv2d(s, qx, qw, {nullptr}, y);
+            if (pass == 1) device.integer_conv2d_input_grad(s, qdy, qw, nullptr, y);
+            if (pass == 2) device.integer_conv2d_weight_grad(s, lanes, qx, qdy, y);
+          },
+          rounding);
     } else {
       bench.time(name, text_of(s), "flops", amount, [&] {
         if (pass == 0) device.conv2d(s, x, w, {nullptr}, y);

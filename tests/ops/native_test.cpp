@@ -275,6 +275,10 @@ TEST(NativeScope, LibtorchsSwitchesAreSet) {
     EXPECT_TRUE(context.deterministicAlgorithms());
     EXPECT_FALSE(context.deterministicAlgorithmsWarnOnly());
     EXPECT_FALSE(context.deterministicFillUninitializedMemory());
+    prepare_native(precision, /*fill=*/true);
+    EXPECT_TRUE(context.deterministicFillUninitializedMemory());
+    prepare_native(precision);
+    EXPECT_FALSE(context.deterministicFillUninitializedMemory());
     EXPECT_TRUE(context.deterministicCuDNN());
     EXPECT_FALSE(context.benchmarkCuDNN());
     EXPECT_FALSE(context.allowTF32CuBLAS());  // on a GPU as the precision says

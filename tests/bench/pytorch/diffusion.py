@@ -32,7 +32,7 @@ class Ddpm:
 
     def noisy(self, x, epsilon, random):
         """Input, what the network is told of the time, target."""
-        t = torch.randint(self.timesteps, (len(x),), generator=random)
+        t = torch.randint(self.timesteps, (len(x),), generator=random, device=x.device)
         signal, spread = column(self.signal[t]), column(self.spread[t])
         target = {"epsilon": epsilon, "v": signal * epsilon - spread * x, "x0": x}[self.prediction]
         return signal * x + spread * epsilon, t, target
@@ -41,7 +41,7 @@ class Ddpm:
         for i in reversed(range(self.visits)):
             t, before = (i + 1) * self.timesteps // self.visits - 1, i * self.timesteps // self.visits - 1
             signal, spread = self.signal[t].item(), self.spread[t].item()
-            output = network(x, torch.full((len(x),), t))
+            output = network(x, torch.full((len(x),), t, device=x.device))
             found = {"epsilon": (x - spread * output) / signal, "v": signal * x - spread * output, "x0": output}[self.prediction].clamp(-1, 1)
             kept = self.kept[before].item() if before >= 0 else 1.0
             ratio = math.sqrt((1 - kept) / (1 - self.kept[t].item()))
@@ -59,13 +59,13 @@ class Flow:
         self.mean, self.std = objective.get("logit_mean", 0.0), objective.get("logit_std", 1.0)
 
     def noisy(self, x, epsilon, random):
-        t = {"uniform": lambda: torch.rand(len(x), generator=random),
-             "logit-normal": lambda: torch.sigmoid(self.mean + self.std * torch.randn(len(x), generator=random))}[self.times]()
+        t = {"uniform": lambda: torch.rand(len(x), generator=random, device=x.device),
+             "logit-normal": lambda: torch.sigmoid(self.mean + self.std * torch.randn(len(x), generator=random, device=x.device))}[self.times]()
         return (1 - column(t)) * x + column(t) * epsilon, 1000 * t, epsilon - x
 
     def sample(self, network, x):
         for i in range(self.steps, 0, -1):
-            x = x - network(x, torch.full((len(x),), 1000 * i / self.steps)) / self.steps
+            x = x - network(x, torch.full((len(x),), 1000 * i / self.steps, device=x.device)) / self.steps
         return x
 
 
@@ -101,7 +101,7 @@ class Diffusion(Trainer):
         x, y = self.drawn()
         noisy, told, target = self.process.noisy(x, self.noise(*x.shape), self.random)
         if self.label_dropout:
-            y = y * (torch.rand(len(y), 1, generator=self.random) >= self.label_dropout)
+            y = y * (torch.rand(len(y), 1, generator=self.random, device=y.device) >= self.label_dropout)
         with self.precision():
             output = self.model(noisy, told, y)
         loss = F.mse_loss(output.float(), target)
@@ -113,4 +113,4 @@ class Diffusion(Trainer):
         """Sample i has the class i modulo the number of classes."""
         y = self.rows(chosen % self.classes) if self.classes else None
         with self.update.best() as network:
-            return sampled(network, self.recipe["objective"], torch.randn(len(chosen), *self.images.shape[1:], generator=random), y)
+            return sampled(network, self.recipe["objective"], torch.randn(len(chosen), *self.images.shape[1:], generator=random, device=random.device), y)

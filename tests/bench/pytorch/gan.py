@@ -62,5 +62,5 @@ class Gan(Trainer):
     def made(self, chosen, random):
         """By running statistics."""
         with self.updates["generator"].best() as network:
-            return network(torch.randn(len(chosen), self.latent, generator=random),
+            return network(torch.randn(len(chosen), self.latent, generator=random, device=random.device),
                            self.rows(chosen % self.classes) if self.classes else None)

@@ -53,14 +53,13 @@ def forget_peak():
 
 
 def prepare_gpu(args):
-    """Tensors are made there; the same bits each time, as far as PyTorch can."""
+    """The same bits each time, as far as PyTorch can; with --free as fast as it can."""
     if not torch.cuda.is_available():
         print("this PyTorch has no GPU", file=sys.stderr)
         sys.exit(4)
-    torch.set_default_device(args.device)
-    torch.use_deterministic_algorithms(True)
+    torch.use_deterministic_algorithms(not args.free)
     torch.utils.deterministic.fill_uninitialized_memory = False  # nobody reads it, and it takes time
-    torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.benchmark = args.free
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = args.tf32
 
 
@@ -90,8 +89,9 @@ def main():
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--bf16", action="store_true", help="autocast")
-    parser.add_argument("--device", default="cpu", help="cuda: deterministic algorithms, without a GPU exit code 4")
+    parser.add_argument("--device", default="cpu", help="cuda: deterministic algorithms unless --free, without a GPU exit code 4")
     parser.add_argument("--tf32", action="store_true", help="of a GPU")
+    parser.add_argument("--free", action="store_true", help="of a GPU: any algorithms, chosen by their speed")
     parser.add_argument("--data", metavar="FOLDER", help="in place of the recipe's data.path")
     parser.add_argument("--ranks", type=int, default=0)
     parser.add_argument("--describe", action="store_true")
@@ -116,7 +116,8 @@ def main():
     if args.ranks:
         torch.distributed.init_process_group("gloo")
         rank = torch.distributed.get_rank()
-    trainer = trainer_of(args.recipe[0], args, rank)
+    with torch.device(args.device):  # not while it trains: it would take time in each of PyTorch's calls
+        trainer = trainer_of(args.recipe[0], args, rank)
     losses = [trainer.step() for _ in range(args.warm_up)]
     whole, seconds = peak_bytes(), []
     forget_peak()

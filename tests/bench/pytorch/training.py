@@ -44,7 +44,7 @@ class Trainer:
         seed = recipe["run"].get("seed", 1)
         torch.manual_seed(seed)  # first weights
         self.random = torch.Generator(args.device).manual_seed(seed + rank)
-        self.order = torch.empty(0, dtype=torch.long)
+        self.order = torch.empty(0, dtype=torch.long, device=args.device)
 
     def network(self, role):
         return networks.KINDS[self.recipe[role]["kind"]](self.recipe[role], classes=self.classes)
@@ -65,7 +65,7 @@ class Trainer:
     def drawn(self):
         """The next batch: pictures, and their classes as rows (None without classes). An epoch has each picture once."""
         if len(self.order) < self.batch:
-            self.order = torch.cat([self.order, torch.randperm(len(self.images), generator=self.random)])
+            self.order = torch.cat([self.order, torch.randperm(len(self.images), generator=self.random, device=self.random.device)])
         chosen, self.order = self.order[:self.batch], self.order[self.batch:]
         x = self.images[chosen].float() / 127.5 - 1
         return self.laid(x), self.rows(self.labels[chosen]) if self.classes else None
@@ -77,14 +77,14 @@ class Trainer:
         return nn.functional.one_hot(chosen, self.classes).float()
 
     def noise(self, *shape):
-        return torch.randn(*shape, generator=self.random)
+        return torch.randn(*shape, generator=self.random, device=self.random.device)
 
     def write_samples(self, path, count):
         """An .npz as `lockstep sample` writes it: bytes [n][height][width][channels], and the classes where there are any."""
         import numpy  # not where PyTorch only describes its networks
         random = torch.Generator(self.args.device).manual_seed(self.recipe["run"].get("seed", 1) + 10 ** 6)
         with torch.no_grad(), self.precision():
-            made = torch.cat([self.made(chosen, random) for chosen in torch.arange(count).split(64)])
+            made = torch.cat([self.made(chosen, random) for chosen in torch.arange(count, device=random.device).split(64)])
         pixels = (made.float().clamp(-1, 1) * 127.5 + 128).clamp(max=255).to(torch.uint8).permute(0, 2, 3, 1).cpu().numpy()
         numpy.savez(path, pixels, *([numpy.arange(count) % self.classes] if self.classes else []))
 
