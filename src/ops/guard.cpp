@@ -1,7 +1,9 @@
 #include "lockstep/ops/guard.h"
 
+#include <ATen/Context.h>
 #include <ATen/record_function.h>
 
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,13 +47,21 @@ void tell(const std::string& what) {
   for (Guard* guard : alive()) guard->saw(line, hint());
 }
 
+// LibTorch's filling of fresh memory, where it is on (prepare_native): nobody reads that.
+bool is_filling(std::string_view op) {
+  const at::Context& context = at::globalContext();
+  return op == "aten::fill_" && context.deterministicAlgorithms() &&
+         context.deterministicFillUninitializedMemory();
+}
+
 std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& f) {
   if (alive_count == 0) return nullptr;
   const char* const name = f.name();
   if (is_movement(name)) {
     if (const std::string conversion = conversion_in(f.inputs()); !conversion.empty())
       tell(std::string(name) + " " + conversion);
-  } else if (f.operator_name()) {  // not a mere range that somebody marked for profilers
+  } else if (f.operator_name() &&
+             !is_filling(name)) {  // not a mere range that somebody marked for profilers
     tell(name);
   }
   return nullptr;

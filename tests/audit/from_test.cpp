@@ -368,8 +368,8 @@ TEST(Start, SaysWhatDoesNotGoOn) {
   const train::Start other = start({"generator.optimizer.kind=sgd"});
   EXPECT_THAT(other.notes, ElementsAre(HasSubstr("generator: the slots of sgd start at zero")));
   EXPECT_THAT(other.notes, Not(ElementsAre(HasSubstr("learning rate"))));
-  EXPECT_THAT(start({"generator.optimizer.kind=adamw"}).notes,
-              ElementsAre(AllOf(HasSubstr("generator: the slots of adamw start at zero"),
+  EXPECT_THAT(start({"discriminator.optimizer.kind=adamw"}).notes,
+              ElementsAre(AllOf(HasSubstr("discriminator: the slots of adamw start at zero"),
                                 HasSubstr("several times as large as the learning rate"))));
   for (const state::Named& named : other.state.tensors) {
     if (!named.name.starts_with("generator/momentum/")) continue;
