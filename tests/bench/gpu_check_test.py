@@ -98,10 +98,13 @@ GPU_BENCH = """
 import json, os
 with open({log!r}, "a") as file:
     file.write(json.dumps(["gpu_bench", [], dict(os.environ)]) + "\\n")
+with open({log!r}) as file:
+    hot = 1.1 if sum(json.loads(line)[0] == "gpu_bench" for line in file) > 1 else 1
 for kernel, shape, seconds in (
         ("gemm", "1024", 9), ("gemm", "4096", 1), ("gemm", "8192", 1.01), ("conv2d", "8x512x1x4096 to 4096 by 1", 9),
         ("integer_conv2d", "128x32x32x128 to 128 by 3", 0.8), ("integer_conv2d_weight_grad", "8x512x1x4096 to 4096 by 1", 0.5)):
-    print(json.dumps({{"kernel": kernel, "shape": shape, "seconds": seconds, "flops": 1}}))
+    rounding = {{"rounding": 0.1}} if kernel == "integer_conv2d" else {{}}
+    print(json.dumps({{"kernel": kernel, "shape": shape, "seconds": seconds * hot, "flops": 1, **rounding}}))
 """
 
 
@@ -613,7 +616,7 @@ esac
         code, said, found, page = self.check(self.lockstep(), "--only", "speed", PYTHONPATH=self.pytorch("2.11.0"))
         self.assertEqual(code, 0, said)
         self.assertEqual([(round(one["ratio"], 3), one["result"]) for one in found["targets"]],
-                         [(0.667, "not met"), (0.851, "met"), (0.8, "met"), (0.875, "met"), (1.4, "met"), (0.5, "not met")])
+                         [(0.667, "not met"), (0.811, "not met"), (0.8, "met"), (0.745, "not met"), (1.333, "met"), (0.5, "not met")])
         for line in ("| float step, to PyTorch fp32 in the faster layout | 0.667 | 0.8 | not met |", "| integer step, to PyTorch TF32 | 0.800 | 0.8 | met |"):
             self.assertIn(line, page)
             self.assertIn(line, said)
@@ -642,7 +645,7 @@ esac
                                                   PYTHONPATH=self.pytorch("2.11.0", tomllib=none, tomli=tomli))
                 self.assertEqual(code, 0, said)
                 rows = [row for row in found["checks"] if row["check"].startswith("steps, PyTorch")]
-                self.assertEqual([row["result"] for row in rows], [result] * 6, said)
+                self.assertEqual([row["result"] for row in rows], [result] * 8, said)
                 self.assertRegex(rows[0]["detail"], r"^10\.00/s$" if result == "holds" else r"^Python \S+ has no tomllib \(pip install tomli\)$")
                 self.assertEqual({one["result"] for one in found["targets"]}, {"not measured"}, "of small sizes")
 
