@@ -7,6 +7,7 @@
 #include <string>
 
 #include "lockstep/core/error.h"
+#include "lockstep/core/log.h"
 #include "lockstep/ops/native.h"
 
 namespace lockstep::fingerprint {
@@ -100,7 +101,9 @@ void require_native_settings(ops::Precision precision) {
   for (const Setting& setting : native_settings(precision)) require(setting);
   require_own_allocator();
   const char* const fill = std::getenv("LOCKSTEP_FILL_MEMORY");
-  ops::prepare_native(precision, fill != nullptr && std::string_view(fill) == "1");
+  const bool fills = fill != nullptr && std::string_view(fill) == "1";
+  if (fills) log::info("LibTorch fills fresh memory with NaNs");
+  ops::prepare_native(precision, fills);
   with_tf32 = tf32;
 }
 

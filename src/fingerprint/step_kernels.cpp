@@ -268,13 +268,10 @@ hash::Digest leaf_hashes() {
   Tensor p = normals(2, {n}), u = normals(3, {n});
   std::array<hash::Leaf, 2> at_rest, kept;
   std::array<std::array<hash::Leaf, 2>, 4> updated;
-  const auto hash_at_rest = [&] {
-    const ByteView bytes = std::as_bytes(readable(p));
-    const ByteView tiles[] = {bytes.first(hash::kTileBytes), bytes.subspan(hash::kTileBytes)};
-    ops::device().leaf_hashes(tiles, at_rest.data());
-  };
+  const ByteView bytes = std::as_bytes(readable(p));
+  const ByteView tiles[] = {bytes.first(hash::kTileBytes), bytes.subspan(hash::kTileBytes)};
+  ops::device().leaf_hashes(tiles, at_rest.data());
   Hasher hasher;
-  hash_at_rest();
   hasher.add(std::as_bytes(std::span(at_rest)));
   const numerics::UpdatedTensor changed{
       .n = n,

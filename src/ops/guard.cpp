@@ -60,9 +60,8 @@ std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& f) {
   if (is_movement(name)) {
     if (const std::string conversion = conversion_in(f.inputs()); !conversion.empty())
       tell(std::string(name) + " " + conversion);
-  } else if (f.operator_name() &&
-             !is_filling(name)) {  // not a mere range that somebody marked for profilers
-    tell(name);
+  } else if (f.operator_name()) {  // not a mere range that somebody marked for profilers
+    if (!is_filling(name)) tell(name);
   }
   return nullptr;
 }

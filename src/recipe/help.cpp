@@ -306,7 +306,7 @@ it forgets the first weights sooner. The held-out loss uses the averaged weights
 Batch norm's running statistics are not averaged: pictures of averaged weights are made with those of the trained ones.
 
 Schedules count updates from 1. With `horizon` = `run.steps`, as here, the last update has the rate 0; PyTorch's schedulers
-are one update later.
+reach each rate one update later.
 
 **GANs.** The optimisers' defaults are those of diffusion models. Papers on GANs take other ones, for both networks: DCGAN
 (`gan`) `lr = 2e-4`, `beta1 = 0.5`; WGAN-GP (`wasserstein-gan`) `lr = 1e-4`, `beta1 = 0.0`, `beta2 = 0.9`,

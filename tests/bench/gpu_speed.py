@@ -26,8 +26,9 @@ def pytorch(check, script, *arguments, given=None):
     if importlib.util.find_spec("torch") is None:
         raise CannotDo("this Python has no PyTorch")
     try:
-        done = check.ended(sys.executable, "-B", os.path.join(HERE, "pytorch", script), *arguments, given=given,
-                           CUBLAS_WORKSPACE_CONFIG=":4096:8", PYTHONWARNINGS="ignore")
+        deterministic = {} if "--free" in arguments else {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+        done = check.ended(sys.executable, "-B", os.path.join(HERE, "pytorch", script), *arguments, given=given, PYTHONWARNINGS="ignore",
+                           **deterministic)
     except subprocess.TimeoutExpired as error:
         raise CannotDo(f"PyTorch was not done after {error.timeout:.0f} s") from error
     if done.returncode:
@@ -40,23 +41,29 @@ def pytorch(check, script, *arguments, given=None):
 
 
 def seconds_of(row):
-    """Of a product of integers with the rounding of its operands."""
-    return statistics.mean(row[name] for name in ("seconds", "again") if name in row) + row.get("rounding", 0)
+    """The kernel's, in the mean of its runs."""
+    return statistics.mean(row[name] for name in ("seconds", "again") if name in row)
+
+
+def ratio(row, precision):
+    """To PyTorch's. A product of integers has the rounding of its operands, too."""
+    rounding = [row[name] for name in ("rounding", "rounding_again") if name in row]
+    return row[precision] / (seconds_of(row) + (statistics.mean(rounding) if rounding else 0))
 
 
 def add_again(rows, others):
-    """The seconds of another run."""
-    found = {(row["kernel"], row["shape"]): row["seconds"] for row in others}
+    """What another run measured."""
+    found = {(row["kernel"], row["shape"]): row for row in others}
     for row in rows:
-        if (row["kernel"], row["shape"]) in found:
-            row["again"] = found[row["kernel"], row["shape"]]
+        other = found.get((row["kernel"], row["shape"]), {})
+        row.update({to: other[name] for name, to in (("seconds", "again"), ("rounding", "rounding_again")) if name in other})
 
 
 def add_pytorch(check, rows):
     """Adds seconds of PyTorch's kernels, in fp32 and with TF32, to the rows of gpu_bench."""
     for row, seconds in zip(rows, pytorch(check, "gpu_kernels.py", given=json.dumps(rows))):
         row.update(seconds)
-    ratios = [row["fp32"] / seconds_of(row) for row in rows if "fp32" in row]
+    ratios = [ratio(row, "fp32") for row in rows if "fp32" in row]
     return f"median {statistics.median(ratios):.2f} of fp32" if ratios else "none of these"
 
 
@@ -66,9 +73,9 @@ def table(rows):
              "serves two products. PyTorch's operands are channels-last.", "",
              "| kernel | shape | rate | to fp32 | to TF32 |", "| --- | --- | --- | --- | --- |"]
     for row in rows:
-        rate = f"{row['flops'] / row['seconds'] / 1e12:.1f} TFLOP/s" if "flops" in row else \
-            f"{row['bytes'] / row['seconds'] / 1e9:.0f} GB/s"
-        ratios = [f"{row[name] / seconds_of(row):.2f}" if name in row else "" for name in ("fp32", "tf32")]
+        rate = f"{row['flops'] / seconds_of(row) / 1e12:.1f} TFLOP/s" if "flops" in row else \
+            f"{row['bytes'] / seconds_of(row) / 1e9:.0f} GB/s"
+        ratios = [f"{ratio(row, name):.2f}" if name in row else "" for name in ("fp32", "tf32")]
         lines.append(f"| {row['kernel']} | {row['shape']} | {rate} | {ratios[0]} | {ratios[1]} |")
     return lines
 
@@ -252,7 +259,7 @@ def targets(rows, steps):
         return steps[one] / max(map(steps.get, others)) if all(name in steps for name in (one, *others)) else None
 
     def kernels(pattern, precision):
-        return min((row[precision] / seconds_of(row) for row in rows
+        return min((ratio(row, precision) for row in rows
                     if precision in row and re.fullmatch(pattern, f"{row['kernel']} {row['shape']}")), default=None)
 
     found = (
@@ -268,7 +275,7 @@ def targets(rows, steps):
 
 
 def table_of_targets(found):
-    lines = ["PyTorch computes eagerly, by deterministic algorithms; its steps in the faster layout, between ours.", "", "| target | ratio | at least | |", "| --- | --- | --- | --- |"]
+    lines = ["PyTorch computes eagerly, by deterministic algorithms; its steps in the faster layout. Ours are before and behind it.", "", "| target | ratio | at least | |", "| --- | --- | --- | --- |"]
     for one in found:
         ratio = "" if one["ratio"] is None else f"{one['ratio']:.3f}"
         lines.append(f"| {one['target']} | {ratio} | {one['least']} | {one['result']} |")

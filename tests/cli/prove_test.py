@@ -290,6 +290,13 @@ class Native(Prove):
             self.ok("train", "tiny.toml", "--run", f"portable-{name}", "--quiet", **{name: value})
         self.assertFalse(os.path.exists(self.path("runs")))
 
+    def test_fresh_memory_can_be_filled(self):
+        self.train("a", *NATIVE)
+        said = self.run_it("train", "tiny.toml", "--run", "b", *NATIVE, LOCKSTEP_FILL_MEMORY="1")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertIn("LibTorch fills fresh memory with NaNs", said.stderr)
+        self.assertEqual(self.evidence("a"), self.evidence("b"))
+
     def test_a_run_goes_on_with_the_libraries_of_its_last_attempt(self):
         self.train("run", *NATIVE, "--set", "run.steps=1")
         facts = json.loads(self.read("run/environment/attempt-001-rank-0.json"))

@@ -103,10 +103,10 @@ void convolution(Bench& bench, const ConvShape& s, bool integer) {
                              std::int64_t c) {
       auto* const q = bench.take<std::int16_t>(groups * rows * c);
       auto* const exponents = bench.take<std::int32_t>(groups);
-      const double seconds = bench.seconds_of([&] {
-        bench.device().round_groups(groups, rows, c, Sides<const float>(from), q, exponents);
-      });
-      if (used) rounding += seconds / 2;
+      if (used)
+        rounding += bench.seconds_of([&] {
+          bench.device().round_groups(groups, rows, c, Sides<const float>(from), q, exponents);
+        }) / 2;
       return Rounded{q, exponents};
     };
     const char* const names[] = {"conv2d", "conv2d_input_grad", "conv2d_weight_grad"};

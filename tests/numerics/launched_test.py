@@ -36,7 +36,7 @@ def main(folder):
     assert len(found) > 100, "this is not the plug-in's PTX"
     missing = sorted(found.difference(*each.values()))
     assert not missing, f"{len(missing)} of {len(found)} kernels are never launched:\n" + "\n".join(missing)
-    assert found.difference(*(each[run] for run in RUNS[:-1])), "kernels of tiles that nobody launched"
+    assert found.difference(*(each[run] for run in RUNS[:-1])), "the profile names kernels that nobody launched"
     print(f"{len(found)} kernels")
 
 

@@ -70,12 +70,12 @@ std::vector<Node> of_ranks(comm::Group& group, const fingerprint::Fingerprint& m
 }
 
 // Ranks, or several reports, of one machine say nothing about another one.
-struct Place {
+struct Counts {
   std::size_t machines = 0;  // by their host names
   std::size_t gpus = 0;
 };
 
-Place place_of(const std::vector<Node>& nodes) {
+Counts counts_of(const std::vector<Node>& nodes) {
   std::set<std::string> hosts, gpus;
   for (const Node& node : nodes) {
     hosts.insert(fingerprint::fact(node.facts, "host"));
@@ -87,9 +87,9 @@ Place place_of(const std::vector<Node>& nodes) {
 
 // "8 nodes (2 machines, 8 GPUs)".
 std::string counted_nodes(const std::vector<Node>& nodes) {
-  const Place place = place_of(nodes);
-  std::string where = nodes.size() == 1 ? "" : counted(place.machines, "machine");
-  if (place.gpus != 0) where += (where.empty() ? "" : ", ") + counted(place.gpus, "GPU");
+  const Counts counts = counts_of(nodes);
+  std::string where = nodes.size() == 1 ? "" : counted(counts.machines, "machine");
+  if (counts.gpus != 0) where += (where.empty() ? "" : ", ") + counted(counts.gpus, "GPU");
   return counted(nodes.size(), "node") + (where.empty() ? "" : " (" + where + ")");
 }
 
@@ -106,11 +106,11 @@ const char* word(Matters matters) {
 }
 
 Json json_of(const std::vector<Node>& nodes, const Comparison& comparison, Code code) {
-  const Place place = place_of(nodes);
+  const Counts counts = counts_of(nodes);
   Json out = {{"code", static_cast<int>(code)},
               {"nodes", Json::array()},
-              {"machines", place.machines},
-              {"gpus", place.gpus},
+              {"machines", counts.machines},
+              {"gpus", counts.gpus},
               {"native_tried", comparison.native_tried},
               {"findings", Json::array()}};
   for (const Node& node : nodes) out["nodes"].push_back(node.name);

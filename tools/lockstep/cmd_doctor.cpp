@@ -275,25 +275,28 @@ std::string told(const Checks& checks) {
   return json_text(list);
 }
 
-// What the other ranks found; their links all know already.
-void add_told(const comm::Survey& survey, const std::vector<std::string>& all, Checks& checks) {
-  for (std::size_t r = 1; r < all.size(); ++r) {
-    const Json list = parse_json(all[r]).value_or(Json::array());
+void add_told(const std::string& rank, const std::string& host, const std::string& text,
+              Checks& checks) {
+  try {
+    const Json list = parse_json(text).value_or(Json());
     for (const Json& one : list.elements()) {
       const auto code = static_cast<Code>(one.at("code").get<std::int64_t>());
-      if (code == Code::kNetwork) continue;
-      checks.list.push_back({"rank " + std::to_string(r),
-                             "on " + survey.hosts[r] + ": " + one.at("check").get<std::string>() +
-                                 ": " + one.at("detail").get<std::string>(),
+      checks.list.push_back({rank,
+                             "on " + host + ": " + one.at("check").get<std::string>() + ": " +
+                                 one.at("detail").get<std::string>(),
                              code, code == Code::kOk});
     }
+  } catch (const JsonError&) {
+    checks.list.push_back({rank, "on " + host + ": what it tells cannot be read", Code::kNetwork});
   }
 }
 
-void tell_rank_0(Rank rank, const comm::Survey& survey, Checks& checks) {
+// Rank 0 gets what the others found.
+void tell_rank_0(Rank rank, const comm::Survey& survey, const std::string& mine, Checks& checks) {
   try {
-    const std::vector<std::string> all = survey.tell(told(checks));
-    if (rank == Rank(0)) add_told(survey, all, checks);
+    const std::vector<std::string> all = survey.tell(mine);
+    for (std::size_t r = 1; rank == Rank(0) && r < all.size(); ++r)
+      add_told("rank " + std::to_string(r), survey.hosts[r], all[r], checks);
   } catch (const Error& error) {
     checks.list.push_back({"ranks", error.what(), error.code()});
   }
@@ -349,16 +352,17 @@ Code run(const Options& options) {
   // The port is free until rank 0's doctor listens there.
   if (identity.rank == Rank(0) && !identity.host.empty() && meeting.listening_socket < 0)
     checks.add("rank 0", [&] { return address(identity, meeting); });
+  const std::string mine = told(checks);  // all ranks know of the links
   comm::Survey survey;
   if (!one) survey = check_links(identity, meeting, checks);
   if (needs && identity.rank == Rank(0))
     check_exchange(needs->traffic, survey, meeting.deadline, checks);
 
-  if (survey.tell) tell_rank_0(identity.rank, survey, checks);
+  if (survey.tell) tell_rank_0(identity.rank, survey, mine, checks);
   if (identity.rank == Rank(0)) print(checks, options.json);
   wait_for_all(survey);
   for (const Check& check : checks.list) {
-    if (check.warning && identity.rank != Rank(0))
+    if (check.warning && identity.rank != Rank(0) && !survey.tell)
       log::warn(identity.sentence + ": " + check.name + ": " + check.detail);
     if (check.code != Code::kOk) {
       if (identity.rank != Rank(0))

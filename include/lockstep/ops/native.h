@@ -22,8 +22,9 @@ namespace lockstep::ops {
 
 // Before the first native kernel of the process, once, where kernels will run: LibTorch's own
 // settings (deterministic algorithms, no benchmarking of kernels, full binary32 or on a GPU TF32,
-// uninitialised memory left alone or, by `fill`, full of NaNs), and for a GPU its libraries for CUDA. What the environment must
-// say is fingerprint/settings.h's. Error(kEnvironment): this LibTorch has none for CUDA.
+// uninitialised memory left alone or, by `fill`, full of NaNs), and for a GPU its libraries for
+// CUDA. What the environment must say is fingerprint/settings.h's. Error(kEnvironment): this
+// LibTorch has none for CUDA.
 void prepare_native(Precision precision, bool fill = false);
 
 }  // namespace lockstep::ops
