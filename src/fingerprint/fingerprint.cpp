@@ -71,7 +71,8 @@ constexpr const char* kVariables[] = {"LOCKSTEP_ISA",
                                       "GLIBC_TUNABLES",
                                       "LD_PRELOAD",
                                       "LD_LIBRARY_PATH",
-                                      "MALLOC_PERTURB_"};
+                                      "MALLOC_PERTURB_",
+                                      "LOCKSTEP_FILL_MEMORY"};
 
 // Flags of the CPU that choose a code path somewhere.
 constexpr const char* kFlags[] = {"fma",      "avx2",        "avx512f",     "avx512bw", "avx512dq",

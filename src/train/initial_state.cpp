@@ -22,10 +22,10 @@ namespace {
 constexpr std::string_view kIsState = "step 0 is the state of ",
                            kHasDigest = "step 0 has the digest that the ledger of ";
 
-// Its formula divides by 1 - beta^t, which is 1 by then: (1 - beta1) / sqrt(1 - beta2) is left.
+// Its formula divides by 1 - beta^t: by the count of the whole way, not by that of the slots.
 constexpr const char* kNoBiasCorrection =
-    "; updates are counted on, so its first ones are not corrected: by the default betas they are "
-    "3 to 7 times the learning rate (run.from.optimizer = \"anew\" counts from 0)";
+    "; updates are counted on, so its bias correction is another: after thousands of updates its "
+    "first ones are up to 7 times the learning rate (run.from.optimizer = \"anew\" counts from 0)";
 
 // Fills a fresh state with another run's.
 class Continuation {

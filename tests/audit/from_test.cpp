@@ -370,7 +370,7 @@ TEST(Start, SaysWhatDoesNotGoOn) {
   EXPECT_THAT(other.notes, Not(ElementsAre(HasSubstr("learning rate"))));
   EXPECT_THAT(start({"discriminator.optimizer.kind=adamw"}).notes,
               ElementsAre(AllOf(HasSubstr("discriminator: the slots of adamw start at zero"),
-                                HasSubstr("3 to 7 times the learning rate"))));
+                                HasSubstr("up to 7 times the learning rate"))));
   for (const state::Named& named : other.state.tensors) {
     if (!named.name.starts_with("generator/momentum/")) continue;
     EXPECT_EQ(named.tensor.abs().max().item<float>(), 0) << named.name;

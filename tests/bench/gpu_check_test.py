@@ -53,7 +53,7 @@ if words[0] == "train":
     if {uncaptured} and "run.numerics=native" not in words:
         print("warning: a step's calls are not captured, which is slower: why", file=sys.stderr)
     with open(os.path.join(run, "metrics.jsonl"), "w") as file:
-        file.writelines(json.dumps({{"time": seconds * i}}) + "\\n" for i in range(11))
+        file.writelines(json.dumps({{"time": seconds * i, "gradient_norm": {{"denoise": 1}}}}) + "\\n" for i in range(11))
 """
 # A `lockstep` of two GPUs that leaves the golden ledgers, of other recipes always the same; where ODD holds of its words, other ones.
 TRAINED = """
@@ -476,7 +476,9 @@ class GpuCheck(unittest.TestCase):
 
     def test_the_environment_of_launchers_and_debugging_does_not_reach_it(self):
         others = {"RANK": "0", "WORLD_SIZE": "8", "LOCAL_RANK": "0", "MASTER_ADDR": "nowhere", "OMPI_COMM_WORLD_SIZE": "8", "SLURM_PROCID": "1",
-                  "CUDA_LAUNCH_BLOCKING": "1", "NVIDIA_TF32_OVERRIDE": "0", "RC_PARAMS": "max_success=1", "GTEST_TOTAL_SHARDS": "3"}
+                  "CUDA_LAUNCH_BLOCKING": "1", "NVIDIA_TF32_OVERRIDE": "0", "RC_PARAMS": "max_success=1", "GTEST_TOTAL_SHARDS": "3",
+                  "TORCH_BLAS_PREFER_CUBLASLT": "1", "DISABLE_ADDMM_CUDA_LT": "1", "CUBLASLT_WORKSPACE_SIZE": "1", "MKL_CBWR": "OFF",
+                  "TORCH_CUBLASLT_UNIFIED_WORKSPACE": "1", "TORCH_CUDNN_V8_API_DISABLED": "1", "PYTORCH_CUDA_ALLOC_CONF": "x:y"}
         code, said, _, _ = self.check(self.lockstep(), "--only", "speed", PYTHONPATH=self.pytorch("2.11.0"), **others)
         self.assertEqual(code, 0, said)
         self.assertGreater(len(self.calls()), 5)

@@ -291,14 +291,16 @@ void add_told(const std::string& rank, const std::string& host, const std::strin
   }
 }
 
-// Rank 0 gets what the others found.
-void tell_rank_0(Rank rank, const comm::Survey& survey, const std::string& mine, Checks& checks) {
+// Rank 0 gets what the others found. Whether it did.
+bool tell_rank_0(Rank rank, const comm::Survey& survey, const std::string& mine, Checks& checks) {
   try {
     const std::vector<std::string> all = survey.tell(mine);
     for (std::size_t r = 1; rank == Rank(0) && r < all.size(); ++r)
       add_told("rank " + std::to_string(r), survey.hosts[r], all[r], checks);
+    return true;
   } catch (const Error& error) {
     checks.list.push_back({"ranks", error.what(), error.code()});
+    return false;
   }
 }
 
@@ -358,11 +360,11 @@ Code run(const Options& options) {
   if (needs && identity.rank == Rank(0))
     check_exchange(needs->traffic, survey, meeting.deadline, checks);
 
-  if (survey.tell) tell_rank_0(identity.rank, survey, mine, checks);
+  const bool rank_0_knows = survey.tell && tell_rank_0(identity.rank, survey, mine, checks);
   if (identity.rank == Rank(0)) print(checks, options.json);
   wait_for_all(survey);
   for (const Check& check : checks.list) {
-    if (check.warning && identity.rank != Rank(0) && !survey.tell)
+    if (check.warning && identity.rank != Rank(0) && !rank_0_knows)
       log::warn(identity.sentence + ": " + check.name + ": " + check.detail);
     if (check.code != Code::kOk) {
       if (identity.rank != Rank(0))

@@ -27,6 +27,8 @@ constexpr Listed kVariables[] = {
     {"LOCKSTEP_INTERFACE", "the network interface to listen at"},
     {"LOCKSTEP_DEADLINE", "seconds that ranks wait for each other, 60 if not set"},
     {"LOCKSTEP_TRANSPORT", "gloo (if not set) or nccl"},
+    {"LOCKSTEP_FILL_MEMORY",
+     "1: LibTorch fills fresh memory with NaNs, to find who reads it; native numerics alone"},
     {"RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT",
      "who this rank is and where rank 0 is, from torchrun, PyTorchJob or by hand"},
     {"SLURM_*, OMPI_COMM_WORLD_*, MV2_COMM_WORLD_*, PMI_*, PET_*",
