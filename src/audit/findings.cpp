@@ -67,9 +67,14 @@ Findings::Names Findings::files_of(const stdfs::path& folder, Names names) {
   return names;
 }
 
+std::string unfinished(std::int64_t steps, std::int64_t of_recipe) {
+  if (steps >= of_recipe) return {};
+  return "the run is not finished: its recipe has " + counted(of_recipe, "step");
+}
+
 void Findings::note_end(const Names& checkpoints, std::int64_t steps) {
-  if (result.steps < steps) {
-    result.notes.push_back("the run is not finished: its recipe has " + counted(steps, "step"));
+  if (std::string note = unfinished(result.steps, steps); !note.empty()) {
+    result.notes.push_back(std::move(note));
     return;
   }
   if (!result.findings.empty()) return;  // the newest may be among them

@@ -1,6 +1,7 @@
 // What `verify` finds in a folder. An Error about evidence is a finding and stops nothing.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -11,6 +12,9 @@
 #include "lockstep/core/file_system.h"
 
 namespace lockstep::audit {
+
+// What is said of a run with fewer steps than its recipe; "" of a finished one.
+std::string unfinished(std::int64_t steps, std::int64_t of_recipe);
 
 class Findings {
  public:

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <set>
 
+#include "audit/findings.h"
 #include "audit/replay_session.h"
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/comm/gather.h"
 #include "lockstep/comm/own_time.h"
 #include "lockstep/comm/queue.h"
-#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
 #include "lockstep/fingerprint/settings.h"
@@ -41,8 +41,7 @@ class Replay {
     if (result_.steps == 0)
       throw Error(Code::kUsage, options.folder.string() + ": the ledger has no step yet",
                   session_.cut());
-    if (const std::int64_t all = session_.recipe().run.steps; result_.steps < all)
-      result_.unfinished = "the run is not finished: its recipe has " + counted(all, "step");
+    result_.unfinished = unfinished(result_.steps, session_.recipe().run.steps);
     result_.start = start_of_run(options.parent);
     windows_ = options.spots > 0 ? spot_windows(options, result_.steps)
                                  : std::vector<Window>{options.window};

@@ -1,6 +1,8 @@
 // Fixed inputs of the self-test's kernels, and the hash of what they give.
 #pragma once
 
+#include <initializer_list>
+
 #include "lockstep/hash/sha256.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/ops.h"
@@ -29,5 +31,7 @@ class Hasher {
  private:
   hash::Sha256 hash_;
 };
+
+hash::Digest hash_of(std::initializer_list<Tensor> tensors);
 
 }  // namespace lockstep::fingerprint

@@ -9,17 +9,6 @@
 
 namespace lockstep::fingerprint {
 
-Tensor normals(std::uint32_t key, at::IntArrayRef sizes) {
-  Tensor values = ops::empty(sizes);
-  ops::device().fill_normal({.key = {key, 0x10c5}, .micro = 0}, 0, 1, values.numel(),
-                            ops::write(values));
-  return values;
-}
-
-void Hasher::add(const Tensor& tensor) {
-  if (tensor.defined()) add(ops::HostView(ops::bare(tensor).contiguous()).bytes());
-}
-
 namespace {
 
 // clang-format off

@@ -49,7 +49,7 @@ Kernel activation(const char* name, Unary function) {
                [function](const Tensors& in) { return ops::unary(function, in[0]); });
 }
 
-// Layers as above, with operands of many sizes in a sample, twice the depth of a 32-bit sum, and
+// Layers as below, with operands of many sizes in a sample, twice the depth of a 32-bit sum, and
 // an odd number of channels.
 hash::Digest integer_products() {
   const ops::NumericsScope scope({.integer = true});
@@ -72,9 +72,7 @@ hash::Digest spectral() {
   const Tensor w = normals(1, {3, 3, 20, 17});
   Tensor u = normals(2, {180}), v = normals(3, {17});
   ops::power_iteration(w, u, v);
-  Hasher hasher;
-  for (const Tensor& tensor : {u, v, ops::spectral_normalize(w, u, v)}) hasher.add(tensor);
-  return hasher.finish();
+  return hash_of({u, v, ops::spectral_normalize(w, u, v)});
 }
 
 // A row with a one of each sample: its class.

@@ -49,9 +49,7 @@ hash::Digest batch_statistics() {
   ops::device().batch_norm_backward_sums(lanes(), rows, c, ops::read(x), ops::read(mean),
                                          ops::read(m2), ops::read(dy), ops::write(sum),
                                          ops::write(dots));
-  Hasher hasher;
-  for (const Tensor& tensor : {mean, m2, y, sum, dots}) hasher.add(tensor);
-  return hasher.finish();
+  return hash_of({mean, m2, y, sum, dots});
 }
 
 // What a diffusion step mixes, and what its network is told of time.
@@ -64,9 +62,7 @@ hash::Digest diffusion() {
                              ops::write(mixed));
   ops::device().scale(n, 300.0F, ops::read(t), ops::write(t));
   ops::device().time_embedding(n, width, ops::read(t), ops::write(embedding));
-  Hasher hasher;
-  for (const Tensor& tensor : {mixed, embedding}) hasher.add(tensor);
-  return hasher.finish();
+  return hash_of({mixed, embedding});
 }
 
 // Moments of lanes, merged; and spectral norm's correction of a gradient.
@@ -78,9 +74,7 @@ hash::Digest moments_and_outer() {
   const Tensor u = normals(2, {rows}), v = normals(3, {c}), g = normals(4, {rows, c});
   Tensor sum = ops::empty({rows, c});
   ops::device().add_outer(rows, c, ops::read(u), ops::read(v), ops::read(g), ops::write(sum));
-  Hasher hasher;
-  for (const Tensor& tensor : {mean, variance, sum}) hasher.add(tensor);
-  return hasher.finish();
+  return hash_of({mean, variance, sum});
 }
 
 hash::Digest updates() {
@@ -106,41 +100,35 @@ hash::Digest updates() {
   updated.averages.clear();
   ops::device().update(numerics::Sgd{.lr = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F},
                        {&updated, 1});
-  Hasher hasher;
-  for (const Tensor& tensor : {p, m, v, e}) hasher.add(tensor);
-  return hasher.finish();
+  return hash_of({p, m, v, e});
+}
+
+// By a rule with one slot.
+hash::Digest updates_by(const numerics::UpdateRule& rule) {
+  const std::int64_t n = 4099;
+  const Tensor g = normals(1, {n});
+  Tensor p = normals(2, {n}), slot = normals(3, {n});
+  const numerics::UpdatedTensor updated{.n = n,
+                                        .g = ops::read(g),
+                                        .p = {ops::write(p)},
+                                        .slots = {{ops::write(slot)}},
+                                        .averages = {}};
+  ops::device().update(rule, {&updated, 1});
+  return hash_of({p, slot});
 }
 
 hash::Digest nesterov() {
-  const std::int64_t n = 4099;
-  const Tensor g = normals(1, {n});
-  Tensor p = normals(2, {n}), u = normals(3, {n});
-  const numerics::UpdatedTensor updated{
-      .n = n, .g = ops::read(g), .p = {ops::write(p)}, .slots = {{ops::write(u)}}, .averages = {}};
-  ops::device().update(
-      numerics::Sgd{.lr = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F, .nesterov = true},
-      {&updated, 1});
-  Hasher hasher;
-  for (const Tensor& tensor : {p, u}) hasher.add(tensor);
-  return hasher.finish();
+  return updates_by(
+      numerics::Sgd{.lr = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F, .nesterov = true});
 }
 
 hash::Digest lion() {
-  const std::int64_t n = 4099;
-  const Tensor g = normals(1, {n});
-  Tensor p = normals(2, {n}), m = normals(3, {n});
-  const numerics::UpdatedTensor updated{
-      .n = n, .g = ops::read(g), .p = {ops::write(p)}, .slots = {{ops::write(m)}}, .averages = {}};
-  ops::device().update(numerics::Lion{.beta1 = 0.9F,
-                                      .one_minus_beta1 = 0.1F,
-                                      .beta2 = 0.99F,
-                                      .one_minus_beta2 = 0.01F,
-                                      .lr = 0.01F,
-                                      .decay = 0.001F},
-                       {&updated, 1});
-  Hasher hasher;
-  for (const Tensor& tensor : {p, m}) hasher.add(tensor);
-  return hasher.finish();
+  return updates_by(numerics::Lion{.beta1 = 0.9F,
+                                   .one_minus_beta1 = 0.1F,
+                                   .beta2 = 0.99F,
+                                   .one_minus_beta2 = 0.01F,
+                                   .lr = 0.01F,
+                                   .decay = 0.001F});
 }
 
 // Every function, and its derivative.
@@ -199,9 +187,7 @@ hash::Digest batch_norm_backward() {
   ops::device().batch_norm_backward_apply(
       rows, c, static_cast<float>(rows), ops::read(x), ops::read(mean), ops::read(rstd),
       ops::read(gamma), ops::read(dy), ops::read(sum), ops::read(dots), ops::write(dx));
-  Hasher hasher;
-  hasher.add(dx);
-  return hasher.finish();
+  return hash_of({dx});
 }
 
 std::span<float> writable(Tensor& x) {
@@ -307,18 +293,14 @@ hash::Digest pixels() {
   auto* const at = reinterpret_cast<std::uint8_t*>(ops::write(bytes));
   ops::device().to_bytes(n, ops::read(x), at);
   ops::device().from_bytes(n, at, ops::write(x));
-  Hasher hasher;
-  for (const Tensor& tensor : {bytes, x}) hasher.add(tensor);
-  return hasher.finish();
+  return hash_of({bytes, x});
 }
 
 hash::Digest random_bits() {
   Tensor bits = ops::empty({4099});
   ops::device().fill_bits({.key = {9, 0x10c5}, .micro = 2}, 5, 4099,
                           reinterpret_cast<std::uint32_t*>(ops::write(bits)));
-  Hasher hasher;
-  hasher.add(bits);
-  return hasher.finish();
+  return hash_of({bits});
 }
 
 // Of two groups: exponents, and the integers that a device keeps as its products want them.
@@ -331,9 +313,7 @@ hash::Digest rounding() {
                              reinterpret_cast<std::int32_t*>(ops::write(exponents)));
   ops::device().plain_integers(groups * rows, c, q,
                                reinterpret_cast<std::int16_t*>(ops::write(plain)));
-  Hasher hasher;
-  for (const Tensor& tensor : {exponents, plain}) hasher.add(tensor);
-  return hasher.finish();
+  return hash_of({exponents, plain});
 }
 
 }  // namespace

@@ -114,10 +114,11 @@ Html of_replays(const Facts& facts) {
   std::vector<Row> rows;
   for (const Json& replay : facts.replays) {
     std::string machine;
-    // A CPU is named below, and is no device of its own.
     if (const Json* known = replay.find("machine"); known && known->is_object())
       for (const char* name : {"host", "device", "cpu", "isa", "system", "container"})
-        if (const std::string value = word(*known, name); !value.empty() && value != "cpu")
+        // The device "cpu" is the CPU that is named behind it.
+        if (const std::string value = word(*known, name);
+            !value.empty() && !(std::string_view(name) == "device" && value == "cpu"))
           machine += (machine.empty() ? "" : ", ") + value;
     rows.push_back({{text(word(replay, "time")), text(result_of(replay)),
                      text(in_words(windows_of(facts, replay))), text(machine)},
