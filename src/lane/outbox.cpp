@@ -72,7 +72,7 @@ struct Outbox::Buckets {
 
   ~Buckets() {
     try {
-      if (failed) settle();            // kernels of the job that failed may still use these tensors
+      if (unsettled) settle();  // a failure: the exchange's kernels may still use these tensors
     } catch (const std::exception&) {  // the device is lost
     }
   }
@@ -87,6 +87,7 @@ struct Outbox::Buckets {
   void advance(comm::Group& group, std::size_t i) {
     unless_failed([&] {
       const ops::DeviceScope here(order);  // perhaps in a thread of the group's
+      unsettled = group.size() > 1;
       const std::size_t behind = buckets_behind(group.takes_device_memory());
       if (i < all.size()) all[i].exchange.emplace(plan, group, all[i].content);
       if (i >= behind && i - behind < all.size()) all[i - behind].exchange->sum();
@@ -108,12 +109,16 @@ struct Outbox::Buckets {
   }
 
   // What the exchange wrote is there for kernels of any order.
-  void settle() const { order.device->record_event()->wait(); }
+  void settle() {
+    order.device->record_event()->wait();
+    unsettled = false;
+  }
 
   const Plan plan;
   const ops::OwnStream order;
   std::deque<Bucket> all;
   bool failed = false;  // while something is under way, and for good if it throws
+  bool unsettled = false;
 };
 
 // Those of an exchange: one a bucket, and those that its last buckets are behind. Captured, they

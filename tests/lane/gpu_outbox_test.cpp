@@ -231,8 +231,9 @@ TEST(GpuOutbox, ALaunchNamesWhatArrivedOtherwise) {
   }
 }
 
-// Else sums that were on their way would come where others have their tensors by then.
-TEST(GpuOutbox, LeavesNoKernelBehindWhenItFails) {
+// Else sums that were on their way would come where others have their tensors by then. What fails:
+// the exchange, or the step that it belongs to.
+void leaves_no_kernel_behind(bool exchange_fails) {
   const Plan plan({.lanes = 2, .samples_per_lane = 1}, 2);
   constexpr std::size_t kBuckets = 4, kFloats = 1'100'000;  // a tensor each
   const auto filled = [](float value) {
@@ -241,6 +242,10 @@ TEST(GpuOutbox, LeavesNoKernelBehindWhenItFails) {
   const auto put_all = [&](comm::Group& group) {
     Outbox outbox(plan, group, std::vector<Outbox::Expected>(kBuckets, {"one", kFloats, {}}));
     for (std::size_t i = 0; i < kBuckets; ++i) outbox.put(i, filled(1));
+    if (!exchange_fails && group.rank() == Rank(0)) {
+      group.start([](comm::Group&) {}, nullptr).get();  // the jobs so far
+      throw Error(Code::kEnvironment, "no memory");
+    }
     outbox.finish();
   };
   try {
@@ -250,12 +255,12 @@ TEST(GpuOutbox, LeavesNoKernelBehindWhenItFails) {
       const ops::DeviceScope here(*kernels, one_gpu().tensors);
       std::size_t sent = 0;
       Watched watched(inner, [&] {  // the last sums; those of another bucket are being copied
-        if (++sent == 2 * kBuckets) throw Error(Code::kEnvironment, "no cable");
+        if (++sent == 2 * kBuckets && exchange_fails) throw Error(Code::kEnvironment, "no cable");
       });
       comm::Queue queue(watched);
       EXPECT_THROW(put_all(queue), Error);
       std::vector<Tensor> others;
-      for (std::size_t i = 0; i < kBuckets; ++i) others.push_back(filled(7));
+      for (std::size_t i = 0; i < 3 * kBuckets; ++i) others.push_back(filled(7));
       for (int i = 0; i < 60; ++i)  // whatever else is to be done
         EXPECT_EQ(floats_of(ops::from_host(Floats{7}, {1})), Floats{7});
       for (const Tensor& one : others) EXPECT_EQ(floats_of(one), Floats(kFloats, 7));
@@ -265,6 +270,13 @@ TEST(GpuOutbox, LeavesNoKernelBehindWhenItFails) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "no cable");
   }
+}
+
+TEST(GpuOutbox, LeavesNoKernelBehindWhenItFails) {
+  leaves_no_kernel_behind(true);
+}
+TEST(GpuOutbox, LeavesNoKernelBehindWhenTheStepFails) {
+  leaves_no_kernel_behind(false);
 }
 
 }  // namespace

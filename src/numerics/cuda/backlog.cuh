@@ -1,6 +1,6 @@
 // Private: how many launches of a stream may be under way. Behind some 1000 calls the driver lets
 // the host wait, where no deadline reaches; an event is waited for with one (must.cuh). What comes
-// with a launch counts, too: its memory's calls, copies, events.
+// with a launch counts there, too: its memory's calls, events.
 #pragma once
 
 #include <array>

@@ -246,6 +246,7 @@ class Gpu {
   void copy(std::size_t bytes, const void* from, void* to) {
     if (bytes == 0) return;
     here();
+    context_->add();  // a state's tensors are copied one by one
     must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, context_->stream()), "a copy");
   }
 

@@ -124,7 +124,7 @@ class StreamContext {
   cudaStream_t stream() const { return capturing_ ? own_ : now_; }
   // Of what is not captured.
   cudaStream_t now() const { return now_; }
-  // A kernel will be launched.
+  // A kernel or a copy will be launched.
   void add() {
     if (!capturing_) backlog_.add(now_);
   }
