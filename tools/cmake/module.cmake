@@ -1,12 +1,25 @@
 get_filename_component(LOCKSTEP_ROOT ${CMAKE_CURRENT_LIST_DIR}/../.. ABSOLUTE)
 
-# lockstep_module(<folder> USES <folders> PRIVATE|PUBLIC_LIBS <targets> SOURCES <files>)
+# Files of a target are compiled eight together: headers take longer to read than they do. Names in their unnamed
+# namespaces meet then. `apart`: files with names that others have, too, and those of which a test's program brings
+# another one (tests/inject, tests/golden).
+function(lockstep_together target apart)
+  if(NOT LOCKSTEP_FUZZ)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    if(apart)
+      set_source_files_properties(${apart} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endif()
+endfunction()
+
+# lockstep_module(<folder> USES <folders> PRIVATE|PUBLIC_LIBS <targets> SOURCES <files> APART <files>)
 # A static library lockstep_<folder> (alias lockstep::<folder>) of src/<folder> with the public
 # headers in include/lockstep/<folder>. USES lists the lower folders it may include; the list is
 # written to <build>/layers/<folder> for tests/style.
 function(lockstep_module folder)
-  cmake_parse_arguments(arg "TORCH" "" "USES;PUBLIC_LIBS;PRIVATE_LIBS;SOURCES" ${ARGN})
-  add_library(lockstep_${folder} STATIC ${arg_SOURCES})
+  cmake_parse_arguments(arg "TORCH" "" "USES;PUBLIC_LIBS;PRIVATE_LIBS;SOURCES;APART" ${ARGN})
+  add_library(lockstep_${folder} STATIC ${arg_SOURCES} ${arg_APART})
+  lockstep_together(lockstep_${folder} "${arg_APART}")
   add_library(lockstep::${folder} ALIAS lockstep_${folder})
   target_include_directories(lockstep_${folder} PUBLIC ${LOCKSTEP_ROOT}/include PRIVATE ${LOCKSTEP_ROOT}/src)
   target_link_libraries(lockstep_${folder} PUBLIC lockstep_flags ${arg_PUBLIC_LIBS} PRIVATE lockstep_warnings ${arg_PRIVATE_LIBS})
@@ -33,19 +46,23 @@ function(lockstep_plugin_interface definition)
   set(${definition} LOCKSTEP_PLUGIN_INTERFACE=${hash} PARENT_SCOPE)
 endfunction()
 
-# What nearly every test without LibTorch sees, compiled once.
-function(lockstep_reuse_test_pch target)
-  if(NOT TARGET lockstep_test_pch)
-    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/test_pch.cpp CONTENT "// carrier of the precompiled headers of tests\n")
-    add_library(lockstep_test_pch OBJECT ${CMAKE_BINARY_DIR}/test_pch.cpp)
-    target_link_libraries(lockstep_test_pch PRIVATE lockstep_flags lockstep_warnings GTest::gtest rapidcheck rapidcheck_gtest)
-    target_compile_options(lockstep_test_pch PRIVATE ${LOCKSTEP_TEST_OPTIONS})
-    target_precompile_headers(lockstep_test_pch PRIVATE <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>
+# What nearly every test sees, compiled once: `test_pch`, and `torch_test_pch` for those with LibTorch (libtorch.cmake).
+function(lockstep_reuse_test_pch target name)
+  if(NOT TARGET lockstep_${name})
+    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${name}.cpp CONTENT "// carrier of the precompiled headers of tests\n")
+    add_library(lockstep_${name} OBJECT ${CMAKE_BINARY_DIR}/${name}.cpp)
+    target_link_libraries(lockstep_${name} PRIVATE lockstep_flags lockstep_warnings GTest::gtest rapidcheck rapidcheck_gtest)
+    target_compile_options(lockstep_${name} PRIVATE ${LOCKSTEP_TEST_OPTIONS})
+    if(name STREQUAL torch_test_pch)
+      target_link_libraries(lockstep_${name} PRIVATE libtorch)
+      target_precompile_headers(lockstep_${name} PRIVATE <ATen/core/Tensor.h> <ATen/core/grad_mode.h>)
+    endif()
+    target_precompile_headers(lockstep_${name} PRIVATE <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>
       <filesystem> <functional> <map> <memory> <optional> <string> <vector>)
   endif()
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)  # the header does not fit -fPIE
   target_compile_options(${target} PRIVATE -fPIC)
-  target_precompile_headers(${target} REUSE_FROM lockstep_test_pch)
+  target_precompile_headers(${target} REUSE_FROM lockstep_${name})
 endfunction()
 
 # lockstep_test(<name> [TORCH] [LABELS ...] LIBS <targets> SOURCES <files>): one GoogleTest program, which is
@@ -57,9 +74,9 @@ function(lockstep_test name)
   target_include_directories(${name} PRIVATE ${LOCKSTEP_ROOT}/tests)
   target_compile_options(${name} PRIVATE ${LOCKSTEP_TEST_OPTIONS})
   if(arg_TORCH)
-    lockstep_reuse_torch_pch(${name})
+    lockstep_reuse_test_pch(${name} torch_test_pch)
   else()
-    lockstep_reuse_test_pch(${name})
+    lockstep_reuse_test_pch(${name} test_pch)
   endif()
   add_test(NAME ${name} COMMAND ${name} --gtest_shuffle --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}")
