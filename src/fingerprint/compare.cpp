@@ -25,7 +25,8 @@ constexpr std::string_view kUnderKernels[] = {"native",    "device", "machine", 
 constexpr std::string_view kNeverMatter[] = {
     "env.LOCKSTEP_ISA",         "env.LOCKSTEP_TRANSPORT", "env.NCCL_ALGO",
     "env.NCCL_PROTO",           "env.NCCL_NVLS_ENABLE",   "env.NCCL_COLLNET_ENABLE",
-    "env.CUDA_VISIBLE_DEVICES", "env.OMP_NUM_THREADS",    "env.MKL_NUM_THREADS"};
+    "env.CUDA_VISIBLE_DEVICES", "env.CUDA_DEVICE_ORDER",  "env.OMP_NUM_THREADS",
+    "env.MKL_NUM_THREADS"};
 
 // How a GPU is now, and how bytes pass between GPUs.
 constexpr std::array<std::string_view, 3> kOfGpuNeverMatter = {".ecc_errors", ".throttling",
@@ -55,6 +56,13 @@ std::vector<Group> groups_of(const std::vector<Node>& nodes, const std::string& 
   }
   std::ranges::stable_sort(groups, std::greater(), [](const Group& g) { return g.nodes.size(); });
   return groups;
+}
+
+// Does it say something of a GPU that a node's driver could not be asked for?
+bool is_unknown(const std::string& name, const std::vector<Node>& nodes) {
+  return (name.starts_with("gpu") || name == "driver" || name == "cuda_driver") &&
+         std::ranges::any_of(nodes,
+                             [](const Node& n) { return fact(n.facts, "gpu") == "unknown"; });
 }
 
 // All facts' names, in the order of the first node that has them.
@@ -148,7 +156,7 @@ Finding of_fact(const std::string& name, std::vector<Group> groups) {
 Matters matters(const std::string& fact) {
   if (fact == "lockstep" || fact == "self_test" || fact.starts_with(kPortable))
     return Matters::kBoth;
-  if (fact.starts_with("gpu."))
+  if (fact.starts_with("gpu."))  // of each, or of the one that computes
     return std::ranges::any_of(kOfGpuNeverMatter, [&](auto end) { return fact.ends_with(end); })
                ? Matters::kNobody
                : Matters::kNative;
@@ -180,7 +188,8 @@ Comparison compare(const std::vector<Node>& nodes, ops::Precision precision) {
   add_native(nodes, names, result);
   for (const std::string& name : names) {
     if (is_kernel(name) || name == "self_test" || name == kNameOfGpu) continue;
-    std::vector<Group> groups = groups_of(nodes, name);
+    std::vector<Group> groups = groups_of(nodes, name, is_unknown(name, nodes));
+    std::erase_if(groups, [](const Group& group) { return group.value == "unknown"; });
     if (name == kRefusal) {
       result.findings.push_back(of_refusals(std::move(groups)));
       continue;

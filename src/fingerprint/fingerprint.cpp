@@ -46,6 +46,7 @@ constexpr const char* kVariables[] = {"LOCKSTEP_ISA",
                                       "KMP_AFFINITY",
                                       "GOMP_CPU_AFFINITY",
                                       "CUDA_VISIBLE_DEVICES",
+                                      "CUDA_DEVICE_ORDER",
                                       "CUDA_LAUNCH_BLOCKING",
                                       "CUBLAS_WORKSPACE_CONFIG",
                                       "CUBLASLT_WORKSPACE_SIZE",
@@ -166,9 +167,9 @@ Fingerprint take(Kernels kernels, ops::Precision precision) {
                        {"transport", transport()},
                        {"hdf5", hdf5::version()},
                        {"openssl", hash::openssl_version()}};
-  if (const std::string uuid = ops::device().uuid(); !uuid.empty())
-    facts.insert(facts.begin() + 2, {"device_uuid", uuid});
-  for (auto& one : gpu_facts()) facts.push_back(std::move(one));
+  const std::string uuid = ops::device().uuid();
+  if (!uuid.empty()) facts.insert(facts.begin() + 2, {"device_uuid", uuid});
+  for (auto& one : gpu_facts(uuid)) facts.push_back(std::move(one));
   for (const char* name : kVariables) {
     if (const char* value = std::getenv(name))
       facts.emplace_back(std::string("env.") + name, value);

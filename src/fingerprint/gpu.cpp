@@ -1,5 +1,6 @@
 #include "fingerprint/gpu.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "fingerprint/library.h"
@@ -23,11 +24,11 @@ std::string ecc(const Gpu& gpu) {
 }
 
 // "1 by NVLink, 2 by PCIe, 3 not".
-std::string peers(const Gpu& gpu) {
+std::string peers(const Gpu& gpu, const std::vector<Gpu>& all) {
   std::string text;
   for (std::size_t i = 0; i < gpu.peers.size(); ++i) {
     if (gpu.peers[i] == Gpu::Peer::kItself) continue;
-    text += (text.empty() ? "" : ", ") + std::to_string(i) +
+    text += (text.empty() ? "" : ", ") + std::to_string(all[i].index) +
             (gpu.peers[i] == Gpu::Peer::kNvLink ? " by NVLink"
              : gpu.peers[i] == Gpu::Peer::kPcie ? " by PCIe"
                                                 : " not");
@@ -35,7 +36,8 @@ std::string peers(const Gpu& gpu) {
   return text;
 }
 
-void add_gpu(const Gpu& gpu, const std::string& name, Fingerprint& facts) {
+void add_gpu(const Gpu& gpu, const std::vector<Gpu>& all, const std::string& name,
+             Fingerprint& facts) {
   if (!gpu.name.empty()) facts.emplace_back(name, gpu.name);
   facts.emplace_back(name + ".clock", gpu.clock);
   facts.emplace_back(name + ".memory_clock", gpu.memory_clock);
@@ -44,23 +46,29 @@ void add_gpu(const Gpu& gpu, const std::string& name, Fingerprint& facts) {
     facts.emplace_back(name + ".ecc_errors", std::to_string(*gpu.corrected) + " corrected, " +
                                                  std::to_string(*gpu.uncorrected) + " uncorrected");
   facts.emplace_back(name + ".throttling", throttling(gpu));
-  if (gpu.peers.size() > 1) facts.emplace_back(name + ".peers", peers(gpu));
+  if (gpu.peers.size() > 1) facts.emplace_back(name + ".peers", peers(gpu, all));
 }
 
 }  // namespace
 
-Fingerprint gpu_facts() {
+Fingerprint gpu_facts(const std::string& used) {
   Fingerprint facts;
   const Gpus gpus = find_gpus();
   add_loaded(gpus, facts);
   if (gpus.driver.empty() && gpus.list.empty()) {
-    facts.emplace_back("gpu", "none");
+    facts.emplace_back("gpu", used.empty() ? "none" : "unknown");
     return facts;
   }
   if (!gpus.driver.empty()) facts.emplace_back("driver", gpus.driver);
   if (gpus.cuda_driver > 0) facts.emplace_back("cuda_driver", cuda_version(gpus.cuda_driver));
-  for (std::size_t i = 0; i < gpus.list.size(); ++i)
-    add_gpu(gpus.list[i], "gpu." + std::to_string(i), facts);
+  const auto mine = std::ranges::find_if(gpus.list, [&](const Gpu& gpu) {
+    return !used.empty() && gpu.uuid == "GPU-" + used;  // not so of a MIG instance
+  });
+  if (mine != gpus.list.end())
+    add_gpu(*mine, gpus.list, "gpu", facts);
+  else
+    for (const Gpu& gpu : gpus.list)
+      add_gpu(gpu, gpus.list, "gpu." + std::to_string(gpu.index), facts);
   return facts;
 }
 

@@ -6,8 +6,12 @@
 
 namespace lockstep::fingerprint {
 
-// "cuda", "cudnn", "cublas", "driver", "cuda_driver", "gpu.0"…: model, clocks in MHz, ECC and its
-// errors, throttling, peers. Without a driver only "gpu" -> "none".
-Fingerprint gpu_facts();
+// "cuda", "cudnn", "cublas", "driver", "cuda_driver"; then of each GPU of the host, "gpu.0"…: model,
+// clocks in MHz, ECC and its errors, throttling, peers. Where this process computes on one of them,
+// of that alone, "gpu": others do not touch its bits. Without a driver only "gpu" -> "none", or
+// "unknown" where it computes on one.
+//
+// used: numerics::Device::uuid, or "".
+Fingerprint gpu_facts(const std::string& used);
 
 }  // namespace lockstep::fingerprint

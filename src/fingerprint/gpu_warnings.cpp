@@ -25,12 +25,21 @@ std::string named(std::uint64_t reasons) {
   return text;
 }
 
+std::string subject_of(int index) {
+  return "gpu " + std::to_string(index);
+}
+
 void look_at(const Gpu& gpu, const std::string& subject, std::vector<Warning>& found) {
   if (gpu.uncorrected.value_or(0) > 0)
     found.push_back(
         {subject, counted(static_cast<std::int64_t>(*gpu.uncorrected), "uncorrected memory error") +
                       " since the driver was loaded: what it computes may be wrong (reset it: "
                       "nvidia-smi -r; replace it if they come back)"});
+  if (gpu.remapping_failed)
+    found.push_back({subject, "bad rows of its memory could not be remapped (replace it)"});
+  else if (gpu.remapping_pending)
+    found.push_back(
+        {subject, "bad rows of its memory wait for a reset, to be remapped (nvidia-smi -r)"});
   if (gpu.ecc == Gpu::Ecc::kOff)
     found.push_back(
         {subject,
@@ -51,15 +60,19 @@ std::string throttling(const Gpu& gpu) {
 std::vector<Warning> warnings(const Gpus& gpus) {
   std::vector<Warning> found;
   for (std::size_t i = 0; i < gpus.list.size(); ++i) {
-    const std::string subject = "gpu " + std::to_string(i);
+    const std::string subject = subject_of(gpus.list[i].index);
     look_at(gpus.list[i], subject, found);
     for (std::size_t j = i + 1; j < gpus.list[i].peers.size(); ++j)
       if (gpus.list[i].peers[j] == Gpu::Peer::kNone)
         found.push_back(
-            {subject + " - " + std::to_string(j),
+            {subject + " - " + std::to_string(gpus.list[j].index),
              "they do not reach each other's memory: bytes between them pass through the "
              "host (nvidia-smi topo -p2p r)"});
   }
+  for (const LostGpu& gpu : gpus.lost)
+    found.push_back({subject_of(gpu.index),
+                     "the driver does not reach it, NVML error " + std::to_string(gpu.error) +
+                         " (nvidia-smi says more; a lost one wants the machine restarted)"});
   // Within one major version a runtime may be newer than the driver.
   if (!gpus.list.empty() && gpus.cuda_driver > 0 &&
       gpus.cuda_driver / 1000 < gpus.cuda_runtime / 1000)

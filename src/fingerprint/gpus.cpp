@@ -11,6 +11,7 @@ namespace {
 constexpr int kGraphicsClock = 0, kMemoryClock = 2;
 constexpr int kCorrected = 0, kUncorrected = 1, kSinceDriverLoaded = 0;
 constexpr int kReads = 0, kByNvLink = 2;
+constexpr int kNoPermission = 4;
 
 std::string clock(const Library& nvml, void* device, int kind) {
   unsigned now = 0, most = 0;
@@ -43,11 +44,17 @@ Gpu::Peer peer(const Library& nvml, void* from, void* to) {
   return can(kByNvLink) ? Gpu::Peer::kNvLink : can(kReads) ? Gpu::Peer::kPcie : Gpu::Peer::kNone;
 }
 
+std::string text(const Library& nvml, const char* function, void* device) {
+  std::array<char, 96> text{};
+  const bool told =
+      nvml.call(function, device, text.data(), static_cast<unsigned>(text.size())) == 0;
+  return told ? text.data() : "";
+}
+
 Gpu describe(const Library& nvml, void* device) {
   Gpu gpu;
-  std::array<char, 96> name{};
-  if (nvml.call("nvmlDeviceGetName", device, name.data(), static_cast<unsigned>(name.size())) == 0)
-    gpu.name = name.data();
+  gpu.name = text(nvml, "nvmlDeviceGetName", device);
+  gpu.uuid = text(nvml, "nvmlDeviceGetUUID", device);
   gpu.clock = clock(nvml, device, kGraphicsClock);
   gpu.memory_clock = clock(nvml, device, kMemoryClock);
   int now = 0, next = 0;
@@ -55,6 +62,12 @@ Gpu describe(const Library& nvml, void* device) {
     gpu.ecc = now == 1 ? Gpu::Ecc::kOn : Gpu::Ecc::kOff;
   gpu.corrected = errors(nvml, device, kCorrected);
   gpu.uncorrected = errors(nvml, device, kUncorrected);
+  unsigned corrected = 0, uncorrected = 0, pending = 0, failed = 0;
+  if (nvml.call("nvmlDeviceGetRemappedRows", device, &corrected, &uncorrected, &pending, &failed) ==
+      0) {
+    gpu.remapping_pending = pending != 0;
+    gpu.remapping_failed = failed != 0;
+  }
   gpu.reasons = reasons(nvml, device);
   return gpu;
 }
@@ -69,9 +82,14 @@ void ask_driver(const Library& nvml, Gpus& gpus) {
   std::vector<void*> devices;
   for (unsigned i = 0; i < count; ++i) {
     void* device = nullptr;
-    if (nvml.call("nvmlDeviceGetHandleByIndex_v2", i, &device) != 0) continue;
-    devices.push_back(device);
-    gpus.list.push_back(describe(nvml, device));
+    const int error = nvml.call("nvmlDeviceGetHandleByIndex_v2", i, &device);
+    if (error == 0) {
+      devices.push_back(device);
+      gpus.list.push_back(describe(nvml, device));
+      gpus.list.back().index = static_cast<int>(i);
+    } else if (error != kNoPermission) {  // one that others have
+      gpus.lost.push_back({static_cast<int>(i), error});
+    }
   }
   for (std::size_t i = 0; i < devices.size(); ++i)
     for (void* other : devices) gpus.list[i].peers.push_back(peer(nvml, devices[i], other));
@@ -84,7 +102,12 @@ Gpus find_gpus() {
   if (const Library runtime({"libcudart.so.13", "libcudart.so.12"}, RTLD_NOLOAD); runtime)
     if (runtime.call("cudaRuntimeGetVersion", &gpus.cuda_runtime) != 0) gpus.cuda_runtime = 0;
   const Library nvml({"libnvidia-ml.so.1"}, 0);
-  if (nvml && nvml.call("nvmlInit_v2") == 0) {
+  const int error = nvml ? nvml.call("nvmlInit_v2") : 0;
+  if (!nvml) {
+    gpus.unknown = "no libnvidia-ml.so.1 (containers: NVIDIA_DRIVER_CAPABILITIES=compute,utility)";
+  } else if (error != 0) {
+    gpus.unknown = "NVML error " + std::to_string(error) + " (nvidia-smi says more)";
+  } else {
     ask_driver(nvml, gpus);
     nvml.call("nvmlShutdown");
   }

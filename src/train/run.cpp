@@ -45,9 +45,10 @@ Error current_error() {
     return error;
   } catch (const std::bad_alloc&) {
     // The plan of a step's memory does not foresee all: of native numerics it is our kernels'.
-    return {Code::kEnvironment,
-            ops::on_gpu() ? "out of memory, the GPU's or the host's" : "out of memory",
-            "lower --lanes-at-once, batch.samples_per_lane or the model's size"};
+    const std::string lower = "lower --lanes-at-once, batch.samples_per_lane or the model's size";
+    return ops::on_gpu() ? Error(Code::kEnvironment, "out of memory, the GPU's or the host's",
+                                 "nvidia-smi shows who has the GPU's; else " + lower)
+                         : Error(Code::kEnvironment, "out of memory", lower);
   } catch (const std::exception& error) {
     return {Code::kBug, error.what()};
   }

@@ -93,12 +93,12 @@ class GpuRanks(Toy):
             self.assertRegex(process.communicate(timeout=3600)[1], rf"rank 0: .*rank 1 on \S+ {said}")
             self.assertEqual(process.returncode, 6)
 
-    def each_with(self, devices, *more, device="cuda", **environment):
+    def each_with(self, devices, *more, device="cuda", run="run", **environment):
         """A rank for each value of CUDA_VISIBLE_DEVICES, as a launcher starts them; their ends."""
         common = {"WORLD_SIZE": str(len(devices)), "LOCAL_WORLD_SIZE": str(len(devices)), "MASTER_ADDR": "127.0.0.1",
                   "MASTER_PORT": str(free_port()), "LOCKSTEP_SECRET_FILE": self.secret(), **environment}
         ranks = [self.start("train", RECIPE, "--device", device, "--quiet", "--set", "samples.count=0", "--set", "run.steps=1",
-                            "--run", "run", *more, RANK=str(rank), LOCAL_RANK=str(rank), CUDA_VISIBLE_DEVICES=seen, **common)
+                            "--run", run, *more, RANK=str(rank), LOCAL_RANK=str(rank), CUDA_VISIBLE_DEVICES=seen, **common)
                  for rank, seen in enumerate(devices)]
         return [(rank.communicate(timeout=3600)[1], rank.returncode) for rank in ranks]
 
@@ -140,20 +140,65 @@ class GpuRanks(Toy):
         for variable, value, why in (("LOCKSTEP_PTX_DRIVER", "12040", "the driver knows CUDA up to 12.4, and 13.0 is needed"),
                                      ("LOCKSTEP_PTX_DRIVER", "0", "there is no NVIDIA driver here"),
                                      ("LOCKSTEP_PTX_CAPABILITY", "7", "its compute capability is 7.0, and 8.0 is needed"),
-                                     ("LOCKSTEP_PTX_NO_POOLS", "1", "it has no memory pools (cudaMallocAsync), as some vGPUs"),
-                                     ("CUDA_VISIBLE_DEVICES", "", "the driver shows no GPU")):
-            for command in (("train", RECIPE, "--run", "none"), ("fingerprint",), ("check",)):
-                result = self.run_it(*command, "--device", "cuda:0", **{variable: value})
-                self.assertEqual(result.returncode, 4, result.stderr)
-                self.assertEqual(result.stderr.count("\n"), 1)
-                self.assertIn(f"cuda:0: {why} (it needs NVIDIA's driver 580 or later", result.stderr)
-        result = self.run_it("fingerprint", "--device", "cuda:5")
-        self.assertIn("cuda:5: the driver shows 2 of them, numbered from 0", result.stderr)
+                                     ("LOCKSTEP_PTX_NO_POOLS", "1", "it has no memory pools (cudaMallocAsync), as some vGPUs")):
+            self.refused("cuda:0", f"cuda:0: {why} (it needs NVIDIA's driver 580 or later", **{variable: value})
+        self.refused("cuda:5", "cuda:5: the driver shows 2 of them, numbered from 0 (nvidia-smi -L lists them)")
+        for seen, device, why in (("", "cuda:0", "no GPU of CUDA_VISIBLE_DEVICES="), ("GPU-typo,1", "cuda:0", "no GPU of CUDA_VISIBLE_DEVICES=GPU-typo,1"),
+                                  ("1,GPU-typo", "cuda:1", "1 of them of CUDA_VISIBLE_DEVICES=1,GPU-typo, numbered from 0")):
+            self.refused(device, f"{device}: the driver shows {why} (the list counts up to the first name that is not here", CUDA_VISIBLE_DEVICES=seen)
+
+    def refused(self, device, said, **environment):
+        for command in (("train", RECIPE, "--run", "none"), ("fingerprint",), ("check",)):
+            result = self.run_it(*command, "--device", device, **environment)
+            self.assertEqual(result.returncode, 4, result.stderr)
+            self.assertEqual(result.stderr.count("\n"), 1)
+            self.assertIn(said, result.stderr)
+        self.assertFalse(os.path.exists(self.path("none")))
+
+    def test_a_gpu_that_nobody_can_use_now_is_told_with_what_to_do(self):
+        for error, what in ((46, "another process has it for itself"), (802, "nvidia-fabricmanager must run"),
+                            (803, "the driver was replaced: restart the machine"), (999, "load the kernel module nvidia_uvm anew")):
+            result = self.run_it("train", RECIPE, "--run", "none", "--device", "cuda", LOCKSTEP_PTX_UNAVAILABLE=str(error))
+            self.assertEqual(result.returncode, 4, result.stderr)
+            self.assertRegex(result.stderr, rf"^lockstep: (GPUs|cuda:0): not available: [^(\n]+ \({what}[^\n]*\)\n$")
+        self.assertFalse(os.path.exists(self.path("none")))
+
+    def test_a_gpu_whose_memory_others_have_is_told(self):
+        lacking = {"LOCKSTEP_PTX_MEMORY": "64"}  # KiB: less than the self-test takes
+        result = self.run_it("doctor", "--device", "cuda", KERNELS_ARE_KNOWN="", **lacking)
+        self.assertEqual(result.returncode, 4, result.stderr)
+        line = r"out of memory, the GPU's or the host's \(nvidia-smi shows who has the GPU's"
+        self.assertRegex(result.stdout, rf"(?m)^FAIL  arithmetic  {line}\)$")
+        self.assertRegex(result.stdout, r"(?m)^ok    clock ")  # the others are looked at, too
+        result = self.run_it("fingerprint", "--device", "cuda", KERNELS_ARE_KNOWN="", **lacking)
+        self.assertEqual(result.returncode, 4, result.stderr)
+        self.assertRegex(result.stderr, rf"^lockstep: {line}\)\n$")
+
+    def test_ranks_on_one_gpu_are_told(self):
+        for devices, told in ((["0", "0"], True), (["0", "1"], False)):
+            for rank, (err, code) in enumerate(self.each_with(devices, run=f"run{devices[1]}")):
+                self.assertEqual(code, 0, err)
+                line = "ranks 0 and 1 compute on one GPU, 10000000-0000-0000-0000-000000000000, one after the other"
+                self.assertEqual(line in err, told and rank == 0, err)
+
+    def test_native_ranks_have_one_kind_of_gpu(self):
+        # A fingerprint's few shapes may agree where a recipe's do not; a run that went on would be refused then.
+        native = ("--set", "run.numerics=native")
+        for recipe, refused in ((native, True), ((), False)):
+            ends = self.each_with(["0", "1"], *recipe, run="native" if refused else "portable", LOCKSTEP_PTX_OTHER="1")
+            if refused:
+                self.assertEqual({code for _, code in ends}, {6}, ends)
+                self.assertTrue(any(re.search(r"the ranks do not belong together: device: ", err) for err, _ in ends), ends)
+            else:
+                self.assertEqual({code for _, code in ends}, {0}, ends)
+                self.assertIn("the ranks differ: device: ", ends[0][0])
 
     def test_a_dry_run_is_of_the_device(self):
         said = self.ok("train", RECIPE, "--dry-run", "--device", "cuda")
         self.assertIn("the GPU's memory leaves 4.0 GiB", said)
         self.assertNotIn("# time ", said)
+        for ranks, shares in ((2, WHOLE), (4, HALF)):
+            self.assertIn(shares, self.ok("train", RECIPE, "--dry-run", "--device", "cuda", "--ranks", str(ranks)))
         self.assertIn("too much here", self.ok("train", RECIPE, "--dry-run", "--device", "cuda", *TOO_LARGE))
         self.assertEqual(self.run_it("train", RECIPE, "--dry-run", "--device", "cuda:7").returncode, 4)
 

@@ -16,6 +16,7 @@ Gpus two_that_are_well() {
   gpus.driver = "580.65.06";
   gpus.cuda_driver = gpus.cuda_runtime = 13000;
   gpus.list = {gpu, gpu};
+  gpus.list[1].index = 1;
   gpus.list[0].peers = {Gpu::Peer::kItself, Gpu::Peer::kPcie};
   gpus.list[1].peers = {Gpu::Peer::kNvLink, Gpu::Peer::kItself};
   return gpus;
@@ -48,6 +49,9 @@ TEST(GpuWarnings, OneForEachFault) {
   EXPECT_EQ(of(gpus), (Subjects{"gpu 0", "gpu 1"}));
   gpus.list[1].peers[0] = gpus.list[0].peers[1] = Gpu::Peer::kNone;
   EXPECT_EQ(of(gpus), (Subjects{"gpu 0", "gpu 0 - 1", "gpu 1"}));
+  gpus.list[1].remapping_pending = true;
+  gpus.lost = {{2, 15}};
+  EXPECT_EQ(of(gpus), (Subjects{"gpu 0", "gpu 0 - 1", "gpu 1", "gpu 1", "gpu 2"}));
   for (const std::uint64_t heat : {0x8, 0x20, 0x40, 0x80}) {
     Gpus hot = two_that_are_well();
     hot.list[0].reasons |= heat;

@@ -14,14 +14,15 @@ import unproved  # noqa: E402
 
 PROGRAM, SOURCE, FOLDER = sys.argv[1:4]
 
+ON_GPU = os.path.join(os.path.dirname(PROGRAM), "ptx", "lockstep")
 H100 = "NVIDIA H100 80GB HBM3"
 WELL = f"580.65.06 13000\n1 0 0 1 -N {H100}\n1 0 0 1 N- {H100}\n"
 
 
-def run(gpus, *arguments, **more):
+def run(gpus, *arguments, program=PROGRAM, **more):
     """(exit code, standard output)"""
     environment = {**os.environ, "LD_LIBRARY_PATH": FOLDER, "STAND_IN_GPUS": gpus, **more}
-    done = subprocess.run([PROGRAM, *arguments], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    done = subprocess.run([program, *arguments], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout
 
 
@@ -63,6 +64,44 @@ class Facts(unittest.TestCase):
         self.assertEqual(cublas(LD_PRELOAD=os.path.join(FOLDER, "libcublasLt.so.12")), "120901")
 
 
+@unittest.skipUnless(os.path.exists(ON_GPU), "NOT PROVED: facts of the GPU that computes (no CUDA compiler)")
+class OnAGpu(unittest.TestCase):
+    """On an interpreted GPU, number 1 of two."""
+
+    def run_there(self, *arguments, **more):
+        return run(WELL.replace("1 0 0 1 N-", "f 0 0 1 N-"), *arguments, "--device", "cuda", program=ON_GPU, CUDA_VISIBLE_DEVICES="1",
+                   KERNELS_ARE_KNOWN="1", **more)
+
+    def test_a_fingerprint_has_the_one_that_computes(self):
+        facts = json.loads(self.run_there("fingerprint", "--json")[1])
+        self.assertEqual([facts["gpu"], facts["gpu.ecc"], facts["gpu.peers"]], [H100, "on", "0 by NVLink"])
+        self.assertEqual([name for name in facts if name.startswith("gpu.") and name[4].isdigit()], [])
+
+    def test_doctor_tells_which_one_that_is(self):
+        code, out = self.run_there("doctor")
+        self.assertEqual(code, 0, out)
+        self.assertRegex(out, r"(?m)^ok    device      interpreted PTX, compute capability 8.0, 10000000-0000-0000-0000-000000000001$")
+        self.assertRegex(out, rf"(?m)^ok    gpu 1       {H100}, GPU-10000000-0000-0000-0000-000000000001, driver 580.65.06$")
+
+    def test_a_driver_that_cannot_be_asked_is_told_and_is_no_difference(self):
+        nowhere = {"LD_LIBRARY_PATH": "/nonexistent"}
+        code, out = self.run_there("doctor", **nowhere)
+        self.assertEqual(code, 0, out)
+        self.assertRegex(out, r"(?m)^warn  gpu         its errors, clocks and heat are unknown: no libnvidia-ml.so.1 \(containers: ")
+        with tempfile.TemporaryDirectory(prefix="lockstep-gpus-") as folder:
+            for name, more in (("a", {}), ("b", nowhere)):
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                    file.write(self.run_there("fingerprint", "--json", **more)[1])
+            self.assertEqual(json.loads(self.read(folder, "b"))["gpu"], "unknown")
+            code, out = run("", "check", os.path.join(folder, "a"), os.path.join(folder, "b"), "--json")
+        self.assertEqual(code, 0, out)
+        self.assertEqual([finding["fact"] for finding in json.loads(out)["findings"] if finding["fact"].startswith(("gpu", "driver", "cuda"))], [])
+
+    def read(self, folder, name):
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            return file.read()
+
+
 class Doctor(unittest.TestCase):
     def lines(self, gpus):
         """What doctor says of GPUs. It ends with 0: it warns of them, no more."""
@@ -71,7 +110,8 @@ class Doctor(unittest.TestCase):
         return [line for line in out.splitlines() if line[6:].startswith(("gpu", "driver"))]
 
     def test_shows_gpus_that_are_well(self):
-        self.assertEqual(self.lines(WELL), [f"ok    gpu {i}       {H100}, driver 580.65.06" for i in range(2)])
+        self.assertEqual(self.lines(WELL), [f"ok    gpu {i}       {H100}, GPU-10000000-0000-0000-0000-00000000000{i}, driver 580.65.06"
+                                            for i in range(2)])
         self.assertEqual(self.lines(WELL.replace("1 0 0 1 ", "1 9 0 7 ")), self.lines(WELL))  # corrected, idle, at the power cap
         self.assertEqual(self.lines(WELL.replace("1 0 0 1 ", "- 0 0 1 ")), self.lines(WELL))  # has no ECC
         self.assertEqual(self.lines("580.65.06 13000\n"), [])
@@ -96,6 +136,16 @@ class Doctor(unittest.TestCase):
         self.warned(WELL.replace("580.65.06 13000", "550.54.14 12040"), [
             "warn  driver      550.54.14 runs CUDA 12.4 at most, and the runtime is 13.0 (install a newer driver)"])
         self.warned(WELL.replace("13000", "13020"), [])
+
+    def test_warns_of_gpus_that_want_a_reset_or_are_lost(self):
+        self.warned(WELL.replace("1 0 0 1 -N", "p 0 0 1 -N").replace("1 0 0 1 N-", "f 0 0 1 N-"), [
+            "warn  gpu 0       bad rows of its memory wait for a reset, to be remapped (nvidia-smi -r)",
+            "warn  gpu 1       bad rows of its memory could not be remapped (replace it)"])
+        lost = WELL.replace("1 0 0 1 -N", "x 0 0 1 -N")
+        self.assertEqual(self.lines(lost), [  # the other keeps its number
+            f"ok    gpu 1       {H100}, GPU-10000000-0000-0000-0000-000000000001, driver 580.65.06",
+            "warn  gpu 0       the driver does not reach it, NVML error 15 (nvidia-smi says more; a lost one wants the machine restarted)"])
+        self.assertEqual(self.lines(WELL.replace("1 0 0 1 -N", "h 0 0 1 -N")), self.lines(lost)[:1])  # somebody else's
 
     def test_says_so_in_json(self):
         code, out = run(WELL.replace("1 0 0 1 -N", "0 0 0 1 -N"), "doctor", "--json")

@@ -1,7 +1,8 @@
 // A stand-in for the driver's libnvidia-ml.so.1, with GPUs as STAND_IN_GPUS describes them. Lines:
 // the driver's version, the CUDA that it runs (12040); then of each GPU its ECC mode (1, 0 or -: it
-// has none), corrected and uncorrected errors, reasons for its clocks (a number), how it reaches
-// each GPU (N: NVLink, P: PCIe, -: not, or itself) and its name.
+// has none; p, f: on, and rows of memory wait to be remapped, or cannot be; x: it is lost, h:
+// somebody else's), corrected and uncorrected errors, reasons for its clocks (a number), how it
+// reaches each GPU (N: NVLink, P: PCIe, -: not, or itself) and its name.
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
@@ -10,7 +11,7 @@
 
 namespace {
 
-constexpr int kDone = 0, kNotSupported = 3;  // nvmlReturn_t
+constexpr int kDone = 0, kNotSupported = 3, kNoPermission = 4, kLost = 15;  // nvmlReturn_t
 
 struct Gpu {
   std::string ecc, peers, name;
@@ -68,7 +69,21 @@ NVML nvmlDeviceGetCount_v2(unsigned* count) {
   return kDone;
 }
 NVML nvmlDeviceGetHandleByIndex_v2(unsigned index, const void** device) {
-  *device = &host().gpus.at(index);
+  const Gpu& one = host().gpus.at(index);
+  *device = &one;
+  return one.ecc == "x" ? kLost : one.ecc == "h" ? kNoPermission : kDone;
+}
+NVML nvmlDeviceGetUUID(const void* device, char* uuid, unsigned size) {
+  const auto index = &gpu(device) - host().gpus.data();
+  return give("GPU-10000000-0000-0000-0000-00000000000" + std::to_string(index), uuid, size);
+}
+NVML nvmlDeviceGetRemappedRows(const void* device, unsigned* corrected, unsigned* uncorrected,
+                               unsigned* pending, unsigned* failed) {
+  const std::string& state = gpu(device).ecc;
+  if (state == "-") return kNotSupported;
+  *corrected = *uncorrected = 0;
+  *pending = state == "p" || state == "f";
+  *failed = state == "f";
   return kDone;
 }
 NVML nvmlDeviceGetName(const void* device, char* name, unsigned size) {
@@ -80,12 +95,12 @@ NVML nvmlDeviceGetMaxClockInfo(const void*, int kind, unsigned* clock) {
 }
 NVML nvmlDeviceGetEccMode(const void* device, int* now, int* next) {
   if (gpu(device).ecc == "-") return kNotSupported;
-  *now = *next = gpu(device).ecc == "1";
+  *now = *next = gpu(device).ecc != "0";
   return kDone;
 }
 NVML nvmlDeviceGetTotalEccErrors(const void* device, int type, int counter,
                                  unsigned long long* count) {
-  if (gpu(device).ecc != "1" || counter != 0) return kNotSupported;
+  if (gpu(device).ecc == "0" || gpu(device).ecc == "-" || counter != 0) return kNotSupported;
   *count = type == 0 ? gpu(device).corrected : gpu(device).uncorrected;
   return kDone;
 }

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "checks.h"
 #include "command.h"
 #include "course.h"
 #include "device.h"
@@ -40,26 +41,6 @@ constexpr double kLeastMemory = 256 << 20, kLeastDisk = 256 << 20;  // bytes
 struct Options {
   std::string recipe, run, device = "cpu";
   bool json = false;
-};
-
-struct Check {
-  std::string name, detail;
-  Code code = Code::kOk;
-  bool warning = false;  // nothing that ends a job
-};
-
-// What a check found, or the error that it threw.
-class Checks {
- public:
-  template <class Body>
-  void add(const std::string& name, Body&& body) {
-    try {
-      list.push_back({name, body()});
-    } catch (const Error& error) {
-      list.push_back({name, error.what(), error.code()});
-    }
-  }
-  std::vector<Check> list;
 };
 
 // Checks rounding and subnormals, too.
@@ -233,62 +214,18 @@ void check_exchange(const train::StepTraffic& traffic, const comm::Survey& surve
        Code::kOk, near});
 }
 
-void print(const Checks& checks, bool json) {
-  Json list = Json::array();
-  bool all_fine = true;
-  for (const Check& check : checks.list) {
-    const bool fine = check.code == Code::kOk;
-    all_fine = all_fine && fine;
-    if (json)
-      list.push_back({{"check", check.name},
-                      {"ok", fine},
-                      {"warning", check.warning},
-                      {"detail", check.detail}});
-    else
-      print_line(!fine           ? "FAIL  "
-                 : check.warning ? "warn  "
-                                 : "ok    ",
-                 left(check.name, 11), " ", check.detail);
-  }
-  if (json) print_json({{"ok", all_fine}, {"checks", list}});
-}
-
 // A line for each GPU of this host, and one for each thing that deserves a look.
 void check_gpus(Checks& checks) {
   const fingerprint::Gpus gpus = fingerprint::find_gpus();
-  for (std::size_t i = 0; i < gpus.list.size(); ++i)
+  for (const fingerprint::Gpu& gpu : gpus.list)
     checks.list.push_back(
-        {"gpu " + std::to_string(i), gpus.list[i].name + ", driver " + gpus.driver});
+        {"gpu " + std::to_string(gpu.index),
+         gpu.name + (gpu.uuid.empty() ? "" : ", " + gpu.uuid) + ", driver " + gpus.driver});
+  if (ops::on_gpu() && !gpus.unknown.empty())
+    checks.list.push_back(
+        {"gpu", "its errors, clocks and heat are unknown: " + gpus.unknown, Code::kOk, true});
   for (const fingerprint::Warning& one : fingerprint::warnings(gpus))
     checks.list.push_back({one.subject, one.sentence, Code::kOk, true});
-}
-
-// For rank 0: what this rank's checks found that deserves a look, as long as it may be.
-std::string told(const Checks& checks) {
-  constexpr std::size_t kMostChecks = 50, kMostDetail = 1000;
-  Json list = Json::array();
-  for (const Check& check : checks.list)
-    if ((check.code != Code::kOk || check.warning) && list.elements().size() < kMostChecks)
-      list.push_back({{"check", check.name},
-                      {"detail", check.detail.substr(0, kMostDetail)},
-                      {"code", static_cast<int>(check.code)}});
-  return json_text(list);
-}
-
-void add_told(const std::string& rank, const std::string& host, const std::string& text,
-              Checks& checks) {
-  try {
-    const Json list = parse_json(text).value_or(Json());
-    for (const Json& one : list.elements()) {
-      const auto code = static_cast<Code>(one.at("code").get<std::int64_t>());
-      checks.list.push_back({rank,
-                             "on " + host + ": " + one.at("check").get<std::string>() + ": " +
-                                 one.at("detail").get<std::string>(),
-                             code, code == Code::kOk});
-    }
-  } catch (const JsonError&) {
-    checks.list.push_back({rank, "on " + host + ": what it tells cannot be read", Code::kNetwork});
-  }
 }
 
 // Rank 0 gets what the others found. Whether it did.
@@ -331,7 +268,7 @@ Code run(const Options& options) {
     checks.add("device", [&] {
       computing.emplace(Machine{.threads = 1, .device = options.device}, identity.local_size,
                         identity.local_rank);
-      return ops::device().name();
+      return ops::device().name() + ", " + ops::device().uuid();
     });
   fingerprint::Fingerprint facts;
   checks.add("arithmetic", [&] {

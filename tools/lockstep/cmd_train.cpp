@@ -13,6 +13,7 @@
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/hash/key_file.h"
+#include "lockstep/ops/gpu_tensors.h"
 #include "lockstep/recipe/help.h"
 #include "lockstep/recipe/warnings.h"
 #include "lockstep/train/interval.h"
@@ -134,6 +135,14 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
   });
 }
 
+// Of ranks that --ranks would start.
+int most_on_a_gpu(const std::string& device, int ranks) {
+  const int first = gpu_of(device, 0);
+  int count = 0;
+  for (int rank = 0; rank < ranks; ++rank) count += gpu_of(device, rank) == first;
+  return count;
+}
+
 Code run(const Options& options) {
   train::require_no_name_of_a_run(options.run, "another run");
   const recipe::Recipe recipe = given_recipe(options.recipe, options.set);
@@ -145,7 +154,10 @@ Code run(const Options& options) {
     train::Ranks ranks{.world = options.ranks};
     if (options.shard == "optimizer") ranks.keeps = Rank(0);
     std::optional<ComputingScope> computing;
-    if (options.machine.device != "cpu") computing.emplace(options.machine);
+    if (options.machine.device != "cpu") {
+      computing.emplace(options.machine);
+      ops::share_gpu(most_on_a_gpu(options.machine.device, options.ranks));
+    }
     const Beginning begun = beginning_of(recipe, folder, options.source);
     dry_run(train::with_features_hash(begun.recipe, folder), folder, ranks, options.lanes_at_once,
             options.json);

@@ -11,6 +11,8 @@
 namespace lockstep::cli {
 namespace {
 
+bool used_gpu = false;
+
 constexpr int kManyForACpu = 8;  // threads: a step then takes several times as long
 
 int threads_to_use(int asked, int ranks) {
@@ -41,11 +43,18 @@ std::optional<int> gpu_number(const std::string& name) {
   return static_cast<int>(*number);
 }
 
+Error lacks_memory() {
+  return used_gpu ? Error(Code::kEnvironment, "out of memory, the GPU's or the host's",
+                          "nvidia-smi shows who has the GPU's")
+                  : Error(Code::kEnvironment, "out of memory");
+}
+
 ComputingScope::ComputingScope(const Machine& machine, int ranks, int local_rank)
     : device_(open_device(machine.device, threads_to_use(machine.threads, ranks), local_rank,
                           patience(machine.device))),
       here_(*device_.kernels, device_.tensors) {
-  if (machine.device == "cpu" && local_rank == 0) tell_of_many(machine.threads, ranks);
+  used_gpu = machine.device != "cpu";
+  if (!used_gpu && local_rank == 0) tell_of_many(machine.threads, ranks);
 }
 
 }  // namespace lockstep::cli

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"
 
 namespace lockstep::cli {
@@ -39,6 +40,9 @@ std::string gpu_identity(const std::string& name, int local_rank);
 OpenDevice open_device(const std::string& name, int threads, int local_rank, double patience);
 // Error(kEnvironment) if there is no such device. Takes nothing of it: for who starts ranks.
 void require_device(const std::string& name);
+
+// What std::bad_alloc means here: the memory of the host, or of a GPU that was computed on.
+Error lacks_memory();
 
 // While it lives, this thread computes on it. `ranks` share the machine, of which this is one.
 class ComputingScope {

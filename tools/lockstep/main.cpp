@@ -129,7 +129,8 @@ int main(int argc, char** argv) {
   } catch (const lockstep::Error& error) {
     return failed(error.code(), error.message(), error.hint());
   } catch (const std::bad_alloc&) {
-    return failed(Code::kEnvironment, "out of memory");
+    const lockstep::Error error = lockstep::cli::lacks_memory();
+    return failed(error.code(), error.message(), error.hint());
   } catch (const std::filesystem::filesystem_error& error) {
     return failed(Code::kEnvironment,
                   "cannot look at " + error.path1().string() + ": " + error.code().message());

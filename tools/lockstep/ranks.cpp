@@ -14,10 +14,13 @@
 #include "lockstep/comm/gather.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/list.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/read_descriptor.h"
 #include "lockstep/core/text.h"
+#include "lockstep/fingerprint/compare.h"
 #include "lockstep/hash/hmac.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/gpu_tensors.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/semantics.h"
@@ -28,6 +31,9 @@
 
 namespace lockstep::cli {
 namespace {
+
+// Facts that ranks of one run may differ in, and that people want to know then.
+constexpr std::string_view kOfMachine[] = {"isa", "cpu", "glibc", "libtorch", "device", "driver"};
 
 constexpr std::uint64_t kShortestSecret = 32, kLongestSecret = 4096;
 
@@ -100,7 +106,15 @@ void follow_launcher(const comm::Environment& environment) {
 // Numbers of GPUs do not tell which ranks have the same one: each may see others. Collective: yes.
 void share_gpu(comm::Group& group, const std::string& mine) {
   const auto all = comm::gather_texts(group, mine);
-  if (!mine.empty()) ops::share_gpu(static_cast<int>(std::ranges::count(all, mine)));
+  if (mine.empty()) return;
+  std::vector<std::string> sharers;
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    if (all[rank] == mine) sharers.push_back(std::to_string(rank));
+  ops::share_gpu(static_cast<int>(sharers.size()));
+  if (sharers.size() > 1 && sharers.front() == std::to_string(group.rank().value))
+    log::warn("ranks " + listed(sharers, " and ") + " compute on one GPU, " + ops::device().uuid() +
+              ", one after the other (--device, LOCAL_RANK and CUDA_VISIBLE_DEVICES say which a "
+              "rank has)");
 }
 
 }  // namespace
@@ -183,8 +197,16 @@ std::vector<comm::Credential> credentials(const fingerprint::Fingerprint& facts,
   for (const auto& [name, value] : facts)
     if (name.starts_with("native.")) list.push_back({name, value, false});
   // A different machine is no error as long as it computes the same bits; it is worth knowing.
-  for (const char* name : {"isa", "cpu", "glibc", "libtorch", "device", "driver"})
-    list.push_back({name, fingerprint::fact(facts, name), true});
+  // Native numerics tries few shapes, so there what kernels are chosen by must be the same: it may
+  // not change later either (train/environment.h).
+  const bool native = recipe && recipe::is_native(*recipe);
+  const bool on_cpu = fingerprint::fact(facts, "device") == "cpu";
+  for (const auto& [name, value] : facts) {
+    const bool chooses =
+        native && (name == "device" || fingerprint::names_native_kernels(name, on_cpu));
+    if (chooses || std::ranges::find(kOfMachine, name) != std::end(kOfMachine))
+      list.push_back({name, value, !chooses});
+  }
   list.push_back({"transport", options.transport, false});
   return list;
 }

@@ -7,10 +7,6 @@
 namespace lockstep::numerics {
 namespace {
 
-constexpr const char* kInstead =
-    "it needs NVIDIA's driver 580 or later, and a GPU of compute capability 8.0; or use --device "
-    "cpu";
-
 const Plugin& plugin() {
   static const Plugin library(
       "cuda", "a GPU",
@@ -25,9 +21,10 @@ template <class Function, class... Arguments>
 void call(const char* name, const std::string& what, Arguments&... arguments) {
   const auto function = plugin().function<Function>(name);
   LOCKSTEP_ASSERT(function != nullptr, name);
-  std::string problem;
+  cuda::Problem problem;
   function(arguments..., problem);
-  if (!problem.empty()) throw Error(Code::kEnvironment, what + ": " + problem, kInstead);
+  if (!problem.message.empty())
+    throw Error(Code::kEnvironment, what + ": " + problem.message, problem.hint);
 }
 
 std::string name_of(int number) {

@@ -32,12 +32,32 @@ inline bool hangs() noexcept {
               kAfterwards);
 }
 
+// What to do where nothing can be computed, and nothing was; null for other errors.
+inline const char* how_it_becomes_available(cudaError_t code) {
+  switch (code) {
+    case cudaErrorDevicesUnavailable:
+      return "another process has it for itself (nvidia-smi); wait, or give another: --device "
+             "cuda:N";
+    case cudaErrorSystemNotReady:
+      return "nvidia-fabricmanager must run";
+    case cudaErrorSystemDriverMismatch:
+      return "the driver was replaced: restart the machine";
+    default:
+      return nullptr;
+  }
+}
+
 inline void must(cudaError_t code, const char* what) {
   if (code == cudaSuccess) return;
   cudaGetLastError();  // forgets it, or the next launch would have failed
   if (code == cudaErrorMemoryAllocation) throw std::bad_alloc();
+  if (const char* const how = how_it_becomes_available(code))
+    throw Error(Code::kEnvironment, std::string("not available: ") + cudaGetErrorString(code), how);
   throw Error(Code::kEnvironment, std::string("CUDA: ") + what + ": " + cudaGetErrorString(code),
-              kAfterwards);
+              code == cudaErrorLaunchTimeout
+                  ? "it drives a display, for which long kernels are ended: --lanes-at-once 1, or "
+                    "a GPU without a display"
+                  : kAfterwards);
 }
 
 // CUDA's runtime knows a GPU for each thread of the host, and others in a thread change it:

@@ -3,7 +3,9 @@
 // that events leave (support/gpu/stream.h). It has the functions that our plug-in and its tests
 // call. Two GPUs, or those of CUDA_VISIBLE_DEVICES, which share everything. LOCKSTEP_PTX_LOST_AT=N:
 // the kernel after N others does what no GPU survives; LOCKSTEP_PTX_HANGS_AT=N: it never ends.
-// LOCKSTEP_PTX_WRONG=N: GPU N rounds an fma twice. LOCKSTEP_PTX_LOADING: looks at streams wait for
+// LOCKSTEP_PTX_UNAVAILABLE=N: nobody gets a GPU, by CUDA's error N.
+// LOCKSTEP_PTX_WRONG=N: GPU N rounds an fma twice. LOCKSTEP_PTX_OTHER=N: GPU N is of another kind.
+// LOCKSTEP_PTX_MEMORY: so many KiB. LOCKSTEP_PTX_LOADING: looks at streams wait for
 // all work, as behind a thread that loads a kernel.
 // Here: the program's kernels, launches, devices.
 #include "support/ptx/runtime.h"
@@ -155,6 +157,12 @@ bool hangs(std::uint64_t launches) {
   return is_at(last, launches);
 }
 
+// cudaSuccess, or why nobody gets a GPU.
+cudaError_t why_unavailable() {
+  static const char* const asked = std::getenv("LOCKSTEP_PTX_UNAVAILABLE");
+  return asked == nullptr ? cudaSuccess : static_cast<cudaError_t>(std::atoi(asked));
+}
+
 bool is_wrong(int gpu) {
   static const char* const wrong = std::getenv("LOCKSTEP_PTX_WRONG");
   return wrong != nullptr && gpu == std::atoi(wrong);
@@ -301,10 +309,12 @@ cudaError_t cudaGetDeviceCount(int* count) {
   int driver = 0;
   cudaDriverGetVersion(&driver);
   if (driver / 1000 < CUDART_VERSION / 1000) return failed(cudaErrorInsufficientDriver);
+  if (why_unavailable() == cudaErrorUnknown) return failed(cudaErrorUnknown);
   return *count > 0 ? cudaSuccess : failed(cudaErrorNoDevice);
 }
 cudaError_t cudaSetDevice(int number) {
   if (!sees(number) || ptx::lost()) return failed(cudaErrorInvalidDevice);
+  if (why_unavailable() != cudaSuccess) return failed(why_unavailable());
   ptx::current_gpu = number;
   if (is_wrong(seen()[static_cast<std::size_t>(number)].gpu)) ptx::fma_is_broken = true;
   return cudaSuccess;
@@ -330,7 +340,10 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* facts, int number) {
   facts->uuid.bytes[0] = 0x10;
   facts->uuid.bytes[14] = static_cast<char>(seen()[static_cast<std::size_t>(number)].instance);
   facts->uuid.bytes[15] = static_cast<char>(seen()[static_cast<std::size_t>(number)].gpu);
-  std::strcpy(facts->name, "interpreted PTX");
+  const char* const other = std::getenv("LOCKSTEP_PTX_OTHER");
+  const int gpu = seen()[static_cast<std::size_t>(number)].gpu;
+  std::strcpy(facts->name,
+              other != nullptr && gpu == std::atoi(other) ? "another" : "interpreted PTX");
   facts->major = 8;
   return cudaSuccess;
 }

@@ -68,6 +68,15 @@ bool is_of_gpu(const void* address) {
 
 using lockstep::test::ptx::move;
 
+namespace {
+
+std::size_t all_bytes() {
+  static const char* const asked = std::getenv("LOCKSTEP_PTX_MEMORY");
+  return asked == nullptr ? far::kMemoryBytes : std::strtoull(asked, nullptr, 10) * 1024;
+}
+
+}  // namespace
+
 #pragma GCC visibility push(default)
 extern "C" {
 
@@ -89,8 +98,8 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void* value)
 }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   if (lost()) return failed(cudaErrorUnknown);
-  *total = far::kMemoryBytes;
-  *free = far::kMemoryBytes - far::bytes_in_use() - runtime().memory.unseen();
+  *total = all_bytes();
+  *free = all_bytes() - far::bytes_in_use() - runtime().memory.unseen();
   return cudaSuccess;
 }
 
@@ -98,6 +107,7 @@ cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t handl
   queue_another();
   const auto stream = working(handle);
   if (!stream) return failed(cudaErrorInvalidResourceHandle);
+  if (far::bytes_in_use() + bytes > all_bytes()) return failed(cudaErrorMemoryAllocation);
   *memory = runtime().memory.take(bytes, *stream);
   return *memory == nullptr && bytes > 0 ? failed(cudaErrorMemoryAllocation) : cudaSuccess;
 }
