@@ -624,11 +624,12 @@ class Check(Prove):
         facts = json.loads(self.ok("fingerprint", "--json"))
         self.write("a.json", json.dumps(facts))
         self.write("b.json", json.dumps({**facts, "host": "another"}))
-        self.assertIn("2 nodes (1 machine): ", self.ok("check", "a.json", "a.json"))
-        self.assertIn("3 nodes (2 machines): ", self.ok("check", "a.json", "b.json", "a.json"))
+        self.write("c.json", json.dumps(facts))
+        self.assertIn("2 nodes (1 machine): ", self.ok("check", "a.json", "c.json"))
+        self.assertIn("3 nodes (2 machines): ", self.ok("check", "a.json", "b.json", "c.json"))
         self.assertRegex(self.ok("check", "a.json"), "^1 node: portable kernels give the bits that every machine must "
                          "give; native kernels were tried, and compared with no other node's\n$")
-        report = self.report(0, "check", "a.json", "b.json", "a.json")
+        report = self.report(0, "check", "a.json", "b.json", "c.json")
         self.assertEqual([report["machines"], report["gpus"]], [2, 0])
 
     def test_tells_bits_from_names(self):
