@@ -61,14 +61,16 @@ Fingerprint gpu_facts(const std::string& used) {
   }
   if (!gpus.driver.empty()) facts.emplace_back("driver", gpus.driver);
   if (gpus.cuda_driver > 0) facts.emplace_back("cuda_driver", cuda_version(gpus.cuda_driver));
-  const auto mine = std::ranges::find_if(gpus.list, [&](const Gpu& gpu) {
-    return !used.empty() && gpu.uuid == "GPU-" + used;  // not so of a MIG instance
-  });
-  if (mine != gpus.list.end())
-    add_gpu(*mine, gpus.list, "gpu", facts);
-  else
+  if (used.empty()) {
     for (const Gpu& gpu : gpus.list)
       add_gpu(gpu, gpus.list, "gpu." + std::to_string(gpu.index), facts);
+    return facts;
+  }
+  const auto mine = std::ranges::find(gpus.list, "GPU-" + used, &Gpu::uuid);
+  if (mine == gpus.list.end())
+    facts.emplace_back("gpu", "unknown");
+  else
+    add_gpu(*mine, gpus.list, "gpu", facts);
   return facts;
 }
 

@@ -8,8 +8,8 @@ namespace lockstep::fingerprint {
 
 // "cuda", "cudnn", "cublas", "driver", "cuda_driver"; then of each GPU of the host, "gpu.0"…: model,
 // clocks in MHz, ECC and its errors, throttling, peers. Where this process computes on one of them,
-// of that alone, "gpu": others do not touch its bits. Without a driver only "gpu" -> "none", or
-// "unknown" where it computes on one.
+// of that alone, "gpu": others do not touch its bits; "unknown" if the driver does not tell (an
+// instance of MIG). Without a driver only "gpu" -> "none", or "unknown".
 //
 // used: numerics::Device::uuid, or "".
 Fingerprint gpu_facts(const std::string& used);

@@ -62,7 +62,7 @@ words = sys.argv[1:]
 with open({log!r}, "a") as file:
     file.write(json.dumps(["lockstep", words, dict(os.environ)]) + "\\n")
 if words[0] == "fingerprint":
-    print(json.dumps({{"device": "a stand-in", "gpu.0": "one", "gpu.1": "another"}}))
+    print(json.dumps({{"device": "a stand-in", **({{"gpu": "one"}} if "--device" in words else {{"gpu.0": "one", "gpu.1": "another"}})}}))
 if words[0] == "train":
     run, golden = words[words.index("--run") + 1], os.path.join({top!r}, "tests/golden", os.path.basename(words[1])[:-5] + ".ledger.jsonl")
     steps = int(next(word for word in reversed(words) if word.startswith("run.steps="))[10:])

@@ -95,12 +95,17 @@ class GpuRanks(Toy):
 
     def each_with(self, devices, *more, device="cuda", run="run", **environment):
         """A rank for each value of CUDA_VISIBLE_DEVICES, as a launcher starts them; their ends."""
+        ends = self.each("train", devices, RECIPE, "--quiet", "--set", "samples.count=0", "--set", "run.steps=1", "--run", run, *more,
+                         device=device, **environment)
+        return [(err, code) for err, code, _ in ends]
+
+    def each(self, command, devices, *more, device="cuda", **environment):
         common = {"WORLD_SIZE": str(len(devices)), "LOCAL_WORLD_SIZE": str(len(devices)), "MASTER_ADDR": "127.0.0.1",
                   "MASTER_PORT": str(free_port()), "LOCKSTEP_SECRET_FILE": self.secret(), **environment}
-        ranks = [self.start("train", RECIPE, "--device", device, "--quiet", "--set", "samples.count=0", "--set", "run.steps=1",
-                            "--run", run, *more, RANK=str(rank), LOCAL_RANK=str(rank), CUDA_VISIBLE_DEVICES=seen, **common)
+        ranks = [self.start(command, *more, "--device", device, RANK=str(rank), LOCAL_RANK=str(rank), CUDA_VISIBLE_DEVICES=seen, **common)
                  for rank, seen in enumerate(devices)]
-        return [(rank.communicate(timeout=3600)[1], rank.returncode) for rank in ranks]
+        ends = [(*rank.communicate(timeout=3600), rank.returncode) for rank in ranks]
+        return [(err, code, out) for out, err, code in ends]
 
     def planned(self, devices, said, recipe=TOO_LARGE, **environment):
         """A step that does not fit is refused with what a rank has; the others say that, too, or that it left."""
@@ -156,8 +161,8 @@ class GpuRanks(Toy):
         self.assertFalse(os.path.exists(self.path("none")))
 
     def test_a_gpu_that_nobody_can_use_now_is_told_with_what_to_do(self):
-        for error, what in ((46, "another process has it for itself"), (802, "nvidia-fabricmanager must run"),
-                            (803, "the driver was replaced: restart the machine"), (999, "load the kernel module nvidia_uvm anew")):
+        for error, what in ((46, "perhaps another process has it for itself"), (802, "nvidia-fabricmanager must run"),
+                            (803, r"the driver was replaced \(restart the machine\), or a container"), (999, "load the kernel module nvidia_uvm anew")):
             result = self.run_it("train", RECIPE, "--run", "none", "--device", "cuda", LOCKSTEP_PTX_UNAVAILABLE=str(error))
             self.assertEqual(result.returncode, 4, result.stderr)
             self.assertRegex(result.stderr, rf"^lockstep: (GPUs|cuda:0): not available: [^(\n]+ \({what}[^\n]*\)\n$")
@@ -173,6 +178,25 @@ class GpuRanks(Toy):
         result = self.run_it("fingerprint", "--device", "cuda", KERNELS_ARE_KNOWN="", **lacking)
         self.assertEqual(result.returncode, 4, result.stderr)
         self.assertRegex(result.stderr, rf"^lockstep: {line}\)\n$")
+        result = self.run_it(*TRAIN, "--run", "none", KERNELS_ARE_KNOWN="", **lacking)
+        self.assertEqual(result.returncode, 4, result.stderr)
+        self.assertRegex(result.stderr, rf"lockstep: rank [01]: {line}\)\n")
+        self.assertFalse(os.path.exists(self.path("none")))
+
+    def test_doctors_of_gpus_meet(self):
+        said = [(out, code) for _, code, out in self.each("doctor", ["0", "1"])]
+        self.assertEqual([code for _, code in said], [0, 0], said)
+        self.assertRegex(said[0][0], r"(?m)^ok    device      interpreted PTX, [^\n]*, 10000000-0000-0000-0000-000000000000$")
+        self.assertRegex(said[0][0], r"(?m)^ok    rendezvous  2 ranks, secret and credentials agree$")
+        native = self.each("doctor", ["0", "1"], self.write_native(), LOCKSTEP_PTX_OTHER="1")
+        self.assertNotIn(0, {code for _, code, _ in native}, native)
+        self.assertRegex(native[0][2], r"(?m)^FAIL  rendezvous  .*the ranks do not belong together: device: ")
+
+    def write_native(self):
+        recipe = self.path("native.toml")
+        with open(RECIPE, encoding="utf-8") as file, open(recipe, "w", encoding="utf-8") as to:
+            to.write(re.sub(r"(?m)^\[run\]$", '[run]\nnumerics = "native"', file.read()))
+        return recipe
 
     def test_ranks_on_one_gpu_are_told(self):
         for devices, told in ((["0", "0"], True), (["0", "1"], False)):

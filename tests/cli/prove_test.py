@@ -373,12 +373,13 @@ class Native(Prove):
 
     def test_ranks_whose_kernels_give_other_bits_do_not_train(self):
         """Every rank but rank 0 gets another setting from this wrapper."""
-        self.write("lockstep", f"#!/bin/sh\n[ \"$RANK\" = 0 ] || export ONEDNN_MAX_CPU_ISA=SSE41\nexec {PROGRAM} \"$@\"\n")
-        os.chmod(self.path("lockstep"), 0o755)
-        results = self.as_ranks(*[[self.path("lockstep"), "train", "tiny.toml", *NATIVE, "--run", "a", "--quiet"]] * 2)
-        for result in results:
-            self.assertEqual(result.returncode, 6, result.stderr)
-        self.assertIn("native.conv2d", results[0].stderr)
+        for setting, named in (("ONEDNN_MAX_CPU_ISA=SSE41", "native.conv2d"), ("ATEN_CPU_CAPABILITY=default", "libtorch_cpu: ")):
+            self.write("lockstep", f"#!/bin/sh\n[ \"$RANK\" = 0 ] || export {setting}\nexec {PROGRAM} \"$@\"\n")
+            os.chmod(self.path("lockstep"), 0o755)
+            results = self.as_ranks(*[[self.path("lockstep"), "train", "tiny.toml", *NATIVE, "--run", "a", "--quiet"]] * 2)
+            for result in results:
+                self.assertEqual(result.returncode, 6, result.stderr)
+            self.assertIn(named, results[0].stderr)
 
 
 class Diff(Prove):

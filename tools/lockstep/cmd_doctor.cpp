@@ -215,13 +215,13 @@ void check_exchange(const train::StepTraffic& traffic, const comm::Survey& surve
 }
 
 // A line for each GPU of this host, and one for each thing that deserves a look.
-void check_gpus(Checks& checks) {
+void check_gpus(bool wanted, Checks& checks) {
   const fingerprint::Gpus gpus = fingerprint::find_gpus();
   for (const fingerprint::Gpu& gpu : gpus.list)
     checks.list.push_back(
         {"gpu " + std::to_string(gpu.index),
          gpu.name + (gpu.uuid.empty() ? "" : ", " + gpu.uuid) + ", driver " + gpus.driver});
-  if (ops::on_gpu() && !gpus.unknown.empty())
+  if (wanted && !gpus.unknown.empty())
     checks.list.push_back(
         {"gpu", "its errors, clocks and heat are unknown: " + gpus.unknown, Code::kOk, true});
   for (const fingerprint::Warning& one : fingerprint::warnings(gpus))
@@ -260,10 +260,9 @@ Code run(const Options& options) {
     recipe = train::with_features_hash(given_recipe(options.recipe), options.run);
   comm::Options meeting = meeting_options(identity, environment);
   const auto look = [&] { return recipe ? train::fingerprint_for(*recipe) : fingerprint::take(); };
-  if (!one) meeting.credentials = credentials(look(), recipe ? &*recipe : nullptr, meeting);
 
   Checks checks;
-  std::optional<ComputingScope> computing;  // until here on the host
+  std::optional<ComputingScope> computing;  // before autograd is used (ops/gpu_tensors.h)
   if (options.device != "cpu")
     checks.add("device", [&] {
       computing.emplace(Machine{.threads = 1, .device = options.device}, identity.local_size,
@@ -285,13 +284,14 @@ Code run(const Options& options) {
   checks.add("memory", [&] { return memory(needs, identity.local_size); });
   checks.add("open files", open_files);
   checks.add("clock", utc_timestamp);
-  if (identity.local_rank == 0) check_gpus(checks);
+  if (identity.local_rank == 0) check_gpus(options.device != "cpu", checks);
   if (!options.run.empty() && identity.rank == Rank(0))
     checks.add("run folder", [&] { return run_folder(options.run, needs); });
   // The port is free until rank 0's doctor listens there.
   if (identity.rank == Rank(0) && !identity.host.empty() && meeting.listening_socket < 0)
     checks.add("rank 0", [&] { return address(identity, meeting); });
   const std::string mine = told(checks);  // all ranks know of the links
+  if (!one) meeting.credentials = credentials(facts, recipe ? &*recipe : nullptr, meeting);
   comm::Survey survey;
   if (!one) survey = check_links(identity, meeting, checks);
   if (needs && identity.rank == Rank(0))

@@ -239,8 +239,10 @@ Run add_train(Command& command) {
     try {
       return run(*options);
     } catch (const std::bad_alloc&) {
-      throw Error(Code::kEnvironment, "out of memory",
-                  "lower batch.samples_per_lane or the model's size");
+      const Error error = lacks_memory();
+      throw Error(error.code(), error.message(),
+                  (error.hint().empty() ? "" : error.hint() + "; else ") +
+                      "lower batch.samples_per_lane or the model's size");
     }
   };
 }

@@ -32,9 +32,6 @@
 namespace lockstep::cli {
 namespace {
 
-// Facts that ranks of one run may differ in, and that people want to know then.
-constexpr std::string_view kOfMachine[] = {"isa", "cpu", "glibc", "libtorch", "device", "driver"};
-
 constexpr std::uint64_t kShortestSecret = 32, kLongestSecret = 4096;
 
 // Closes the descriptor that --ranks handed over: it is not needed any more.
@@ -194,19 +191,20 @@ std::vector<comm::Credential> credentials(const fingerprint::Fingerprint& facts,
         list.push_back({key, value, false});
     }
   }
+  // Native numerics tries few shapes, so what its kernels are chosen by must be the same, too: it
+  // may not change later either (train/environment.h). First, because it says why hashes differ.
+  const bool native = recipe && recipe::is_native(*recipe);
+  const bool on_cpu = fingerprint::fact(facts, "device") == "cpu";
+  const auto chooses = [&](const std::string& name) {
+    return native && (name == "device" || fingerprint::names_native_kernels(name, on_cpu));
+  };
+  for (const auto& [name, value] : facts)
+    if (chooses(name)) list.push_back({name, value, false});
   for (const auto& [name, value] : facts)
     if (name.starts_with("native.")) list.push_back({name, value, false});
   // A different machine is no error as long as it computes the same bits; it is worth knowing.
-  // Native numerics tries few shapes, so there what kernels are chosen by must be the same: it may
-  // not change later either (train/environment.h).
-  const bool native = recipe && recipe::is_native(*recipe);
-  const bool on_cpu = fingerprint::fact(facts, "device") == "cpu";
-  for (const auto& [name, value] : facts) {
-    const bool chooses =
-        native && (name == "device" || fingerprint::names_native_kernels(name, on_cpu));
-    if (chooses || std::ranges::find(kOfMachine, name) != std::end(kOfMachine))
-      list.push_back({name, value, !chooses});
-  }
+  for (const char* name : {"isa", "cpu", "glibc", "libtorch", "device", "driver"})
+    if (!chooses(name)) list.push_back({name, fingerprint::fact(facts, name), true});
   list.push_back({"transport", options.transport, false});
   return list;
 }
@@ -241,6 +239,9 @@ Code as_rank(const comm::Identity& identity, const std::function<Code()>& part) 
   } catch (const Error& error) {
     if (identity.world == 1) throw;
     throw error.within("rank " + std::to_string(identity.rank.value));
+  } catch (const std::bad_alloc&) {
+    if (identity.world == 1) throw;
+    throw lacks_memory().within("rank " + std::to_string(identity.rank.value));
   }
 }
 

@@ -63,7 +63,8 @@ std::unique_ptr<comm::Group> join_any(const comm::Identity& identity,
 comm::Options meeting_options(const comm::Identity& identity, const comm::Environment& environment);
 
 // What all ranks must have in common: the self-test, the transport and, if there is one, the
-// recipe. `facts`: of this process, with the kernels that the recipe uses.
+// recipe; where that is native also what its kernels are chosen by. `facts`: of this process, with
+// the kernels that the recipe uses.
 std::vector<comm::Credential> credentials(const fingerprint::Fingerprint& facts,
                                           const recipe::Recipe* recipe,
                                           const comm::Options& options);

@@ -229,6 +229,7 @@ class Gpu {
   std::unique_ptr<Arrival> begin_to_host(std::span<const ByteView> pieces) {
     LOCKSTEP_ASSERT(!context_->capturing(), "captured work asks for values on the host");
     here();
+    for (std::size_t i = 0; i < pieces.size(); ++i) context_->add();  // a copy each
     return std::make_unique<Arrival>(context_->landings(), number_, pieces, context_->now());
   }
   void to_host(std::size_t bytes, const void* from, void* to) {
@@ -241,6 +242,7 @@ class Gpu {
     if (bytes == 0) return;
     here();
     if (context_->capturing()) return context_->from_host(bytes, from, to);
+    context_->add();
     staging().send(bytes, from, to, context_->now());
   }
   void copy(std::size_t bytes, const void* from, void* to) {

@@ -36,12 +36,13 @@ inline bool hangs() noexcept {
 inline const char* how_it_becomes_available(cudaError_t code) {
   switch (code) {
     case cudaErrorDevicesUnavailable:
-      return "another process has it for itself (nvidia-smi); wait, or give another: --device "
-             "cuda:N";
+      return "perhaps another process has it for itself, or it wants a reset (nvidia-smi); or give "
+             "another: --device cuda:N";
     case cudaErrorSystemNotReady:
       return "nvidia-fabricmanager must run";
     case cudaErrorSystemDriverMismatch:
-      return "the driver was replaced: restart the machine";
+      return "the driver was replaced (restart the machine), or a container brings another "
+             "libcuda.so";
     default:
       return nullptr;
   }
@@ -56,7 +57,7 @@ inline void must(cudaError_t code, const char* what) {
   throw Error(Code::kEnvironment, std::string("CUDA: ") + what + ": " + cudaGetErrorString(code),
               code == cudaErrorLaunchTimeout
                   ? "it drives a display, for which long kernels are ended: --lanes-at-once 1, or "
-                    "a GPU without a display"
+                    "a GPU without a display; a run goes on from its last checkpoint"
                   : kAfterwards);
 }
 
