@@ -192,6 +192,25 @@ class GpuRanks(Toy):
         self.assertNotIn(0, {code for _, code, _ in native}, native)
         self.assertRegex(native[0][2], r"(?m)^FAIL  rendezvous  .*the ranks do not belong together: device: ")
 
+    def test_a_task_of_a_launcher_has_its_gpu(self):
+        self.ok(*ALONE, "--set", "run.steps=1", "--run", "run")
+        place = {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}
+        for device, gpu in (("cuda", 1), ("cuda:0", 0)):
+            self.ok("trace", "run", f"{gpu}.jsonl", "--device", device, "--quiet", **place)
+            self.assertIn(f'"10000000-0000-0000-0000-00000000000{gpu}"'.encode(), self.read(f"{gpu}.jsonl"))
+
+    def test_check_meets_over_nccl_on_the_gpus_that_it_tries(self):
+        for device, code, said in (("cuda", 0, ""), ("cuda:0", 6, "are on one GPU, and NCCL needs one a rank")):
+            result = self.run_it("check", "--ranks", "2", "--device", device, LOCKSTEP_TRANSPORT="nccl")
+            self.assertEqual(result.returncode, code, result.stderr)
+            self.assertIn(said, result.stderr)
+
+    def test_a_dry_run_plans_the_exchange_of_its_transport(self):
+        large = ("--set", "generator.hidden=1000", "--set", "generator.layers=12")
+        planned = [json.loads(self.ok("train", RECIPE, "--dry-run", "--ranks", "2", "--device", "cuda", "--json", *large,
+                                      LOCKSTEP_TRANSPORT=transport))["memory"][0]["exchange_bytes"] for transport in ("gloo", "nccl")]
+        self.assertGreater(planned[1], planned[0])  # partials and sums stay in its memory
+
     def write_native(self):
         recipe = self.path("native.toml")
         with open(RECIPE, encoding="utf-8") as file, open(recipe, "w", encoding="utf-8") as to:

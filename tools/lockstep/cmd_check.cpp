@@ -202,7 +202,7 @@ Code run_rank(const Options& options) {
     // First: native kernels set variables of this process, which must have no other threads then.
     const fingerprint::Fingerprint mine =
         fingerprint::take(fingerprint::Kernels::kBoth, asked.precision);
-    const auto group = join_any(identity, environment);
+    const auto group = join_any(identity, options.device, environment);
     const Verdict verdict(of_ranks(*group, mine), asked);
     show(*group, [&] { verdict.print(options.json); });
     return verdict.code();

@@ -70,7 +70,8 @@ struct Needs {
 };
 
 // Opens its data and its classifier. folder: the run's, or "". Throws what `train` would.
-Needs needs_of(const recipe::Recipe& recipe, const std::string& folder, const train::Ranks& ranks) {
+Needs needs_of(const recipe::Recipe& recipe, const std::string& folder, const train::Ranks& ranks,
+               const train::Exchanges& exchanges) {
   const std::unique_ptr<data::Dataset> dataset = data::open(recipe.data);
   if (const train::RunFolder run{folder}; !folder.empty() && std::filesystem::exists(run.ledger()))
     train::require_data(
@@ -79,7 +80,7 @@ Needs needs_of(const recipe::Recipe& recipe, const std::string& folder, const tr
   if (recipe.evaluation.every > 0) train::IntervalEvaluation(recipe, *dataset, folder);
   const std::vector<std::int64_t> shape = dataset->sample_shape();
   const Course course = course_of(recipe, dataset->size() - recipe.data.holdout);
-  train::StepWalk walk(recipe, shape, ranks);
+  train::StepWalk walk(recipe, shape, ranks, exchanges);
   return {dataset->size(), walk(train::lanes_at_once_choices(recipe, ranks).back()),
           bytes_of(course.kept + 1, size_of(recipe, shape)), walk.traffic()};
 }
@@ -278,7 +279,8 @@ Code run(const Options& options) {
   std::optional<Needs> needs;
   if (recipe)
     checks.add("recipe", [&] {
-      needs = needs_of(*recipe, options.run, {.world = identity.world});
+      needs = needs_of(*recipe, options.run, {.world = identity.world},
+                       exchanges_on(options.device, environment));
       return recipe::id(*recipe).brief() + ", and its data: " + counted(needs->samples, "sample");
     });
   checks.add("memory", [&] { return memory(needs, identity.local_size); });

@@ -86,7 +86,7 @@ Code run(const Options& options) {
   log::set_quiet(options.quiet);
   require_no_other_than_samples(options.evaluated.source);
   train::EvaluateOptions evaluated = options.evaluated;
-  const ComputingScope computing(options.machine);
+  const auto computing = ComputingScope::of_task(options.machine);
   std::optional<Progress> progress;  // ends before the result is printed
   evaluated.progress = std::ref(progress.emplace("samples are done"));
   const train::Evaluation evaluation = train::evaluate(evaluated);

@@ -2,7 +2,6 @@
 #include "device.h"
 #include "environment.h"
 #include "given_recipe.h"
-#include "lockstep/comm/identity.h"
 #include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/train/numerics.h"
 #include "output.h"
@@ -23,9 +22,7 @@ Run add_fingerprint(Command& command) {
   return [json, recipe, machine] {
     const auto precision =
         recipe->empty() ? ops::Precision::kFloat32 : train::precision_of(given_recipe(*recipe));
-    comm::Identity identity;
-    if (machine->device == "cuda") identity = comm::discover(process_environment());
-    const ComputingScope computing(*machine, identity.local_size, identity.local_rank);
+    const auto computing = ComputingScope::of_task(*machine);
     const fingerprint::Fingerprint facts =
         fingerprint::take(fingerprint::Kernels::kBoth, precision);
     if (*json) {

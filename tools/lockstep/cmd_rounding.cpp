@@ -51,7 +51,7 @@ Json json_of(const audit::RoundedOperand& one) {
 Code run(const Options& options) {
   log::set_quiet(options.quiet);
   require_no_other_than_run(options.folder);
-  const ComputingScope computing(options.machine);
+  const auto computing = ComputingScope::of_task(options.machine);
   audit::RoundingOptions rounding{.folder = options.folder, .step = Step(options.step), .data = {}};
   if (!options.data.empty()) rounding.data = options.data;
   const auto operands = audit::rounding(rounding);

@@ -28,7 +28,7 @@ Code run(const Options& options) {
   train::SampleOptions sample = options.sample;
   sample.source = options.source;
   sample.guidance = parse_double(options.guidance);
-  const ComputingScope computing(options.machine);
+  const auto computing = ComputingScope::of_task(options.machine);
   train::catch_stop_signals();       // nothing unfinished is left behind
   std::optional<Progress> progress;  // ends before the result is printed
   sample.progress = std::ref(progress.emplace("samples are made"));

@@ -32,7 +32,7 @@ void require_values(const std::string& values, const std::string& trace) {
 Code run(const Options& options) {
   log::set_quiet(options.quiet);
   require_no_other_than_run(options.folder);
-  const ComputingScope computing(options.machine);
+  const auto computing = ComputingScope::of_task(options.machine);
   const std::string values = options.out + ".values";
   train::require_output(options.out, {"a trace", ".jsonl", train::FileKind::kTrace});
   if (options.values_of) require_values(values, options.out);

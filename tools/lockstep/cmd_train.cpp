@@ -159,7 +159,8 @@ Code run(const Options& options) {
       ops::share_gpu(most_on_a_gpu(options.machine.device, options.ranks));
     }
     const Beginning begun = beginning_of(recipe, folder, options.source);
-    dry_run(train::with_features_hash(begun.recipe, folder), folder, ranks, options.lanes_at_once,
+    dry_run(train::with_features_hash(begun.recipe, folder), folder, ranks,
+            exchanges_on(options.machine.device, process_environment()), options.lanes_at_once,
             options.json);
     return Code::kOk;
   }

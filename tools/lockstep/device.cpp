@@ -2,6 +2,7 @@
 
 #include "command.h"
 #include "environment.h"
+#include "lockstep/comm/identity.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/cpus.h"
 #include "lockstep/core/log.h"
@@ -55,6 +56,12 @@ ComputingScope::ComputingScope(const Machine& machine, int ranks, int local_rank
       here_(*device_.kernels, device_.tensors) {
   used_gpu = machine.device != "cpu";
   if (!used_gpu && local_rank == 0) tell_of_many(machine.threads, ranks);
+}
+
+ComputingScope ComputingScope::of_task(const Machine& machine) {
+  comm::Identity identity;
+  if (machine.device == "cuda") identity = comm::discover(process_environment());
+  return ComputingScope(machine, identity.local_size, identity.local_rank);
 }
 
 }  // namespace lockstep::cli

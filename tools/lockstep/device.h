@@ -48,6 +48,9 @@ Error lacks_memory();
 class ComputingScope {
  public:
   explicit ComputingScope(const Machine& machine, int ranks = 1, int local_rank = 0);
+  // For a command that computes alone, and may be one of several tasks of a launcher: "cuda" is its
+  // GPU among theirs. Errors: those of comm::discover.
+  static ComputingScope of_task(const Machine& machine);
 
  private:
   const OpenDevice device_;

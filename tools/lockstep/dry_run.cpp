@@ -71,11 +71,11 @@ struct Memory {
 // And what rank 0 sends to the others, with any number of lanes at once.
 std::pair<std::vector<Memory>, train::StepTraffic> memories(
     const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
-    const train::Ranks& ranks, std::int64_t asked) {
+    const train::Ranks& ranks, const train::Exchanges& exchanges, std::int64_t asked) {
   std::vector<std::int64_t> choices = train::lanes_at_once_choices(recipe, ranks);
   if (asked > 0) choices = {std::min(asked, choices.front())};
   std::vector<Memory> all;
-  train::StepWalk walk(recipe, sample_shape, ranks);
+  train::StepWalk walk(recipe, sample_shape, ranks, exchanges);
   for (const std::int64_t lanes : choices) {
     all.push_back({lanes, walk(lanes)});
     // Fewer lanes need no less any more.
@@ -126,7 +126,8 @@ std::vector<std::string> against_run(const recipe::Recipe& recipe,
 }  // namespace
 
 void dry_run(const recipe::Recipe& recipe, const std::filesystem::path& folder,
-             const train::Ranks& ranks, std::int64_t lanes_at_once, bool json) {
+             const train::Ranks& ranks, const train::Exchanges& exchanges,
+             std::int64_t lanes_at_once, bool json) {
   const std::unique_ptr<data::Dataset> dataset = data::open(recipe.data);
   const std::vector<std::int64_t> sample_shape = dataset->sample_shape();
   train::require_pictures_fit(recipe, sample_shape);
@@ -134,7 +135,7 @@ void dry_run(const recipe::Recipe& recipe, const std::filesystem::path& folder,
   if (recipe.evaluation.every > 0)  // all of it is checked
     classifier_bytes = train::IntervalEvaluation(recipe, *dataset, folder).classifier_bytes();
   const Size size = size_of(recipe, sample_shape);
-  const auto [choices, traffic] = memories(recipe, sample_shape, ranks, lanes_at_once);
+  const auto [choices, traffic] = memories(recipe, sample_shape, ranks, exchanges, lanes_at_once);
   const std::int64_t drawn = dataset->size() - recipe.data.holdout;  // what training draws from
   const Course course = course_of(recipe, drawn);
   const std::string id = recipe::id(recipe).hex();

@@ -227,10 +227,16 @@ Member join(const comm::Identity& identity, const recipe::Recipe& recipe,
   return member;
 }
 
-std::unique_ptr<comm::Group> join_any(const comm::Identity& identity,
+std::unique_ptr<comm::Group> join_any(const comm::Identity& identity, const std::string& device,
                                       const comm::Environment& environment) {
   follow_launcher(environment);
-  return meet(identity, meeting_options(identity, environment));
+  comm::Options options = meeting_options(identity, environment);
+  if (identity.world > 1) options.gpu = gpu_of(device, identity.local_rank);
+  return meet(identity, options);
+}
+
+train::Exchanges exchanges_on(const std::string& device, const comm::Environment& environment) {
+  return {.rank = Rank(0), .in_device = device != "cpu" && transport(environment) == "nccl"};
 }
 
 Code as_rank(const comm::Identity& identity, const std::function<Code()>& part) {

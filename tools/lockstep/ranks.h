@@ -11,6 +11,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/recipe/recipe.h"
+#include "lockstep/train/memory.h"
 
 namespace lockstep::cli {
 
@@ -56,8 +57,11 @@ Member join(const comm::Identity& identity, const recipe::Recipe& recipe,
             const comm::Environment& environment);
 
 // The same for ranks that need have nothing in common except the secret. Collective: yes.
-std::unique_ptr<comm::Group> join_any(const comm::Identity& identity,
+std::unique_ptr<comm::Group> join_any(const comm::Identity& identity, const std::string& device,
                                       const comm::Environment& environment);
+
+// How this process, computing on `device`, will exchange with others: before they have met.
+train::Exchanges exchanges_on(const std::string& device, const comm::Environment& environment);
 
 // How this process meets the others: secret, deadline, interface. Throws Error(kUsage).
 comm::Options meeting_options(const comm::Identity& identity, const comm::Environment& environment);
