@@ -43,26 +43,26 @@ bool is_kernel(const std::string& fact) {
   return fact.starts_with(kPortable) || fact.starts_with(kNative);
 }
 
-// known: leave out nodes without the fact. A kernel that was not tried is not a difference.
+// Is the fact of a GPU, and one that the node's driver did not tell?
+bool is_untold(const Node& node, const std::string& name, const std::string& value) {
+  const bool of_gpu = name.starts_with("gpu") || name == "driver" || name == "cuda_driver";
+  return of_gpu && fact(node.facts, "gpu") == "unknown" && (value.empty() || name == "gpu");
+}
+
+// known: leave out nodes without the fact. A kernel that was not tried is not a difference, nor is
+// what nobody could tell.
 std::vector<Group> groups_of(const std::vector<Node>& nodes, const std::string& name,
                              bool known = false) {
   std::vector<Group> groups;
   for (const Node& node : nodes) {
     const std::string value = fact(node.facts, name);
-    if (known && value.empty()) continue;
+    if ((known && value.empty()) || is_untold(node, name, value)) continue;
     auto same = std::ranges::find(groups, value, &Group::value);
     if (same == groups.end()) same = groups.insert(groups.end(), {value, {}});
     same->nodes.push_back(node.name);
   }
   std::ranges::stable_sort(groups, std::greater(), [](const Group& g) { return g.nodes.size(); });
   return groups;
-}
-
-// Does it say something of a GPU that a node's driver could not be asked for?
-bool is_unknown(const std::string& name, const std::vector<Node>& nodes) {
-  return (name.starts_with("gpu") || name == "driver" || name == "cuda_driver") &&
-         std::ranges::any_of(nodes,
-                             [](const Node& n) { return fact(n.facts, "gpu") == "unknown"; });
 }
 
 // All facts' names, in the order of the first node that has them.
@@ -188,8 +188,7 @@ Comparison compare(const std::vector<Node>& nodes, ops::Precision precision) {
   add_native(nodes, names, result);
   for (const std::string& name : names) {
     if (is_kernel(name) || name == "self_test" || name == kNameOfGpu) continue;
-    std::vector<Group> groups = groups_of(nodes, name, is_unknown(name, nodes));
-    std::erase_if(groups, [](const Group& group) { return group.value == "unknown"; });
+    std::vector<Group> groups = groups_of(nodes, name);
     if (name == kRefusal) {
       result.findings.push_back(of_refusals(std::move(groups)));
       continue;

@@ -129,6 +129,23 @@ TEST_F(Nodes, ThatAreTheSame) {
   expect({node("a"), node("b"), node("c")}, "", Code::kOk, Code::kOk, Code::kOk);
 }
 
+TEST_F(Nodes, WhoseDriverDoesNotTell) {
+  const Node untold = changed("b", "gpu", "unknown");
+  expect({node("a"), untold}, "", Code::kOk, Code::kOk, Code::kOk);
+  Node first = node("a"), other = untold;
+  first.facts.emplace_back("driver", "580.65.06");
+  expect({first, untold}, "", Code::kOk, Code::kOk, Code::kOk);
+  other.facts.emplace_back("driver", "580.82.07");  // of a GPU's instance this is told
+  expect({first, other},
+         "driver: 580.65.06 on a; 580.82.07 on b (can change bits in native numerics)", Code::kOk,
+         Code::kOk, Code::kEnvironment);
+  // Of nothing else.
+  const std::string system = fact(node("a").facts, "system");
+  expect({node("a"), changed("b", "system", "unknown")},
+         "system: " + system + " on a; unknown on b (changes no bits)", Code::kOk, Code::kOk,
+         Code::kOk);
+}
+
 TEST_F(Nodes, ThatTriedAnotherPrecision) {
   const Node rounded{"b", take(Kernels::kBoth, ops::Precision::kBfloat16)};
   EXPECT_TRUE(compare({node("a")}).native_tried);
