@@ -18,6 +18,7 @@
 #include "lockstep/train/interval.h"
 #include "lockstep/train/memory.h"
 #include "lockstep/train/numerics.h"
+#include "lockstep/train/out_of_memory.h"
 #include "lockstep/train/picture.h"
 #include "lockstep/train/signals.h"
 #include "lockstep/train/step.h"
@@ -45,10 +46,8 @@ Error current_error() {
     return error;
   } catch (const std::bad_alloc&) {
     // The plan of a step's memory does not foresee all: of native numerics it is our kernels'.
-    const std::string lower = "lower --lanes-at-once, batch.samples_per_lane or the model's size";
-    return ops::on_gpu() ? Error(Code::kEnvironment, "out of memory, the GPU's or the host's",
-                                 "nvidia-smi shows who has the GPU's; else " + lower)
-                         : Error(Code::kEnvironment, "out of memory", lower);
+    return out_of_memory(ops::on_gpu(),
+                         "lower --lanes-at-once, batch.samples_per_lane or the model's size");
   } catch (const std::exception& error) {
     return {Code::kBug, error.what()};
   }

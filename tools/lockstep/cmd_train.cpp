@@ -240,10 +240,7 @@ Run add_train(Command& command) {
     try {
       return run(*options);
     } catch (const std::bad_alloc&) {
-      const Error error = lacks_memory();
-      throw Error(error.code(), error.message(),
-                  (error.hint().empty() ? "" : error.hint() + "; else ") +
-                      "lower batch.samples_per_lane or the model's size");
+      throw lacks_memory("lower batch.samples_per_lane or the model's size");
     }
   };
 }

@@ -7,6 +7,7 @@
 #include "lockstep/core/cpus.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
+#include "lockstep/train/out_of_memory.h"
 #include "ranks.h"
 
 namespace lockstep::cli {
@@ -44,10 +45,8 @@ std::optional<int> gpu_number(const std::string& name) {
   return static_cast<int>(*number);
 }
 
-Error lacks_memory() {
-  return used_gpu ? Error(Code::kEnvironment, "out of memory, the GPU's or the host's",
-                          "nvidia-smi shows who has the GPU's")
-                  : Error(Code::kEnvironment, "out of memory");
+Error lacks_memory(const std::string& lower) {
+  return train::out_of_memory(used_gpu, lower);
 }
 
 ComputingScope::ComputingScope(const Machine& machine, int ranks, int local_rank)

@@ -41,8 +41,9 @@ OpenDevice open_device(const std::string& name, int threads, int local_rank, dou
 // Error(kEnvironment) if there is no such device. Takes nothing of it: for who starts ranks.
 void require_device(const std::string& name);
 
-// What std::bad_alloc means here: the memory of the host, or of a GPU that was computed on.
-Error lacks_memory();
+// What std::bad_alloc means here: the memory of the host, or of a GPU that was computed on. lower:
+// what else to do.
+Error lacks_memory(const std::string& lower = {});
 
 // While it lives, this thread computes on it. `ranks` share the machine, of which this is one.
 class ComputingScope {
