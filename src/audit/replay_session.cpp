@@ -41,9 +41,8 @@ void ReplaySession::agree_on_ledger() {
 }
 
 void ReplaySession::plan_memory(std::int64_t lanes_at_once, int processes) {
-  lanes_at_once_ =
-      train::lanes_at_once_that_fit(recipe_, dataset_->sample_shape(), {.world = group_.size()},
-                                    group_, lanes_at_once, processes);
+  plan_ = train::plan_step(recipe_, dataset_->sample_shape(), {.world = group_.size()}, group_,
+                           lanes_at_once, processes);
 }
 
 void ReplaySession::open(const std::optional<std::string>& data) {
@@ -79,7 +78,8 @@ Step ReplaySession::restore_own(Step target) {
   batches_.reset();
   training_.emplace(
       train::make_training(recipe_, dataset_->sample_shape(), {.world = group_.size()}));
-  training_->lanes_at_once = lanes_at_once_;
+  training_->lanes_at_once = plan_.lanes_at_once;
+  training_->beside_state = plan_.beside_state;
   std::optional<checkpoint::Loaded> restored;
   comm::in_own_time(group_, [&] {
     restored = train::restore_newest(real_file_system(), folder_, ledger_, target,

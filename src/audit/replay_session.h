@@ -10,6 +10,7 @@
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/train/batches.h"
 #include "lockstep/train/interval.h"
+#include "lockstep/train/memory.h"
 #include "lockstep/train/run_folder.h"
 #include "lockstep/train/step.h"
 
@@ -25,7 +26,7 @@ class ReplaySession {
                 comm::Group& group);
 
   // From the next restore on, so many lanes at once go through a pass, or as many as fit:
-  // train::lanes_at_once_that_fit. Without it all of them do.
+  // train::plan_step. Without it all of them do.
   void plan_memory(std::int64_t lanes_at_once, int processes);
 
   const ledger::Ledger& ledger() const { return ledger_; }
@@ -66,7 +67,7 @@ class ReplaySession {
 
   const train::RunFolder folder_;
   comm::Group& group_;
-  std::int64_t lanes_at_once_ = 0;
+  train::StepPlan plan_;
   recipe::Recipe recipe_;
   std::unique_ptr<data::Dataset> dataset_;
   ledger::Ledger ledger_;

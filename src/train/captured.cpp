@@ -1,5 +1,6 @@
 #include "train/captured.h"
 
+#include <algorithm>
 #include <exception>
 #include <string>
 
@@ -27,6 +28,7 @@ objective::Batch CapturedPhases::in_place(const objective::Batch& batch) {
 }
 
 PhaseResult CapturedPhases::operator()(const std::string& phase, const objective::Batch& batch,
+                                       std::int64_t room,
                                        const std::function<PhaseResult()>& compute) {
   One& one = phases_[phase];
   if (!one.work) {
@@ -36,21 +38,24 @@ PhaseResult CapturedPhases::operator()(const std::string& phase, const objective
     }
     batch_ = batch;
     one.first = batch.first;
-    if (!capture(one, compute)) return compute();
+    if (!capture(one, room, compute)) return compute();
     log::info("the calls of " + phase + " are captured");
   }
   one.work->launch(static_cast<std::uint64_t>(batch.first - one.first));
   return one.result;
 }
 
-bool CapturedPhases::capture(One& one, const std::function<PhaseResult()>& compute) {
+bool CapturedPhases::capture(One& one, std::int64_t room,
+                             const std::function<PhaseResult()>& compute) {
   const std::int64_t before = bytes_left();
   std::string why;
   try {
     one.work = ops::device().capture([&] { one.result = compute(); });
-    const std::int64_t taken = before - bytes_left();
-    // Pictures and comparisons of samples need about as much as a phase does.
-    if (taken > bytes_left()) why = "it takes " + human_bytes(static_cast<double>(taken));
+    // What is taken by calls, another phase, pictures or a checkpoint may come any time.
+    const std::int64_t left = bytes_left(), needed = std::max(room, before - left);
+    if (left < needed)
+      why = "it leaves " + human_bytes(static_cast<double>(left)) + ", and calls take up to " +
+            human_bytes(static_cast<double>(needed));
   } catch (const std::exception& error) {
     why = error.what();
   }

@@ -24,10 +24,10 @@ class CapturedPhases {
 
   // What `compute` gives for the phase of this name and these samples, in_place's. The first time
   // by a call, which leaves what devices keep; the second captures a call; then by launches. By
-  // calls alone where the device captures nothing, or where little memory would be left for one of
-  // them: a warning says so. What was given is good until the next launch. Collective: as `compute`
-  // is.
-  PhaseResult operator()(const std::string& phase, const objective::Batch& batch,
+  // calls alone where the device captures nothing, or where less memory would be left than a call
+  // takes, or than `room`, in bytes: a warning says so. What was given is good until the next
+  // launch. Collective: as `compute` is.
+  PhaseResult operator()(const std::string& phase, const objective::Batch& batch, std::int64_t room,
                          const std::function<PhaseResult()>& compute);
 
  private:
@@ -38,7 +38,7 @@ class CapturedPhases {
     PhaseResult result;
   };
   // Whether it is captured now; if not, no phase is captured any more.
-  bool capture(One& one, const std::function<PhaseResult()>& compute);
+  bool capture(One& one, std::int64_t room, const std::function<PhaseResult()>& compute);
 
   bool captures_ = true;
   objective::Batch batch_;

@@ -166,13 +166,12 @@ std::vector<std::int64_t> lanes_at_once_choices(const recipe::Recipe& recipe, co
   return choices;
 }
 
-std::int64_t lanes_at_once_that_fit(const recipe::Recipe& recipe,
-                                    const std::vector<std::int64_t>& sample_shape,
-                                    const Ranks& ranks, const comm::Group& group,
-                                    std::int64_t asked, int processes) {
-  if (processes == 0) return asked;
+StepPlan plan_step(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
+                   const Ranks& ranks, const comm::Group& group, std::int64_t asked,
+                   int processes) {
+  if (processes == 0) return {.lanes_at_once = asked};
   const auto left = ops::memory_left(processes);
-  if (!left) return asked;
+  if (!left) return {.lanes_at_once = asked};
   const std::int64_t all = lanes_of(recipe, ranks);
   const double busy = ops::tensors_device().is_cpu() ? kBusyFlops * ops::device().host().threads()
                                                      : kBusyFlopsOfGpu;
@@ -185,12 +184,13 @@ std::int64_t lanes_at_once_that_fit(const recipe::Recipe& recipe,
   for (const std::int64_t lanes : choices) {
     needs.push_back(walk(lanes));
     if (!fits(needs.back(), *left)) continue;
-    if (asked > 0 || lanes == all) return asked;
+    const std::int64_t beside_state = needs.back().beside_state();
+    if (asked > 0 || lanes == all) return {asked, beside_state};
     if (lanes < choices.front()) {
       log::info(counted(lanes, "lane") + " of " + std::to_string(all) + " at once: " +
                 sentence(choices.front(), needs.front()) + ", and " + to_text(*left));
     }
-    return lanes;
+    return {lanes, beside_state};
   }
   // Fewer lanes have smaller activations and more pending partials: any may be the least.
   const auto least = std::ranges::min_element(needs, {}, &StepMemory::total);

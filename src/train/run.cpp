@@ -115,11 +115,11 @@ Prepared::Prepared(const RunOptions& options, comm::Group& group) {
   fingerprint::require_native(mine);
   Ranks ranks{.world = group.size()};
   if (options.shard == Shard::kOptimizer) ranks.keeps = group.rank();
-  const std::int64_t lanes_at_once =
-      lanes_at_once_that_fit(options.recipe, dataset->sample_shape(), ranks, group,
-                             options.lanes_at_once, options.processes);
+  const StepPlan plan = plan_step(options.recipe, dataset->sample_shape(), ranks, group,
+                                  options.lanes_at_once, options.processes);
   training = make_training(options.recipe, dataset->sample_shape(), ranks);
-  training->lanes_at_once = lanes_at_once;
+  training->lanes_at_once = plan.lanes_at_once;
+  training->beside_state = plan.beside_state;
   comm::in_own_time(group, [&] {
     if (group.rank() != Rank(0)) return;
     writer.emplace(options, *dataset, *training);

@@ -200,7 +200,7 @@ TEST(Captured, WhatCannotBeCapturedIsComputed) {
     return given(ops::filled({1}, value));
   };
   for (int i = 1; i <= 4; ++i)
-    EXPECT_EQ(ops::value_of(phases("phase", phases.in_place(batch), compute).sums.loss), 3.0F);
+    EXPECT_EQ(ops::value_of(phases("phase", phases.in_place(batch), 0, compute).sums.loss), 3.0F);
   EXPECT_EQ(calls, 5) << "once in vain";
 }
 
@@ -221,8 +221,10 @@ class WithLittleMemory : public ::testing::Test {
       return given(ops::filled({1}, 3.0F));
     };
   }
-  void expect_three(const std::string& phase, const std::function<PhaseResult()>& compute) {
-    EXPECT_EQ(ops::value_of(phases_(phase, phases_.in_place(batch_), compute).sums.loss), 3.0F);
+  void expect_three(const std::string& phase, const std::function<PhaseResult()>& compute,
+                    std::int64_t room = 0) {
+    const PhaseResult given = phases_(phase, phases_.in_place(batch_), room, compute);
+    EXPECT_EQ(ops::value_of(given.sums.loss), 3.0F);
   }
 
   const ops::DeviceScope here_{*gpu().kernels, ops::gpu_tensors(gpu().memory)};
@@ -238,6 +240,21 @@ TEST_F(WithLittleMemory, NothingIsCaptured) {
   for (int i = 1; i <= 3; ++i) expect_three("phase", taking(kFree * 5 / 8));
   EXPECT_EQ(calls_, 4) << "once in vain";
   EXPECT_GT(left(), kFree / 2) << "what was captured in vain is given back";
+}
+
+// The generator's in a GAN with discriminator_steps, or a step with a witness.
+TEST_F(WithLittleMemory, APhaseThatComesLaterHasItsRoom) {
+  constexpr std::int64_t kLater = kFree * 5 / 8;
+  for (int i = 1; i <= 3; ++i) expect_three("early", taking(kFree * 7 / 16), kLater);
+  EXPECT_EQ(calls_, 4) << "once in vain";
+  expect_three("later", taking(kLater), kLater);
+}
+
+TEST_F(WithLittleMemory, WhatLeavesRoomEnoughIsCaptured) {
+  constexpr std::int64_t kLater = kFree * 5 / 8;
+  for (int i = 1; i <= 3; ++i) expect_three("early", taking(kFree / 4), kLater);
+  EXPECT_EQ(calls_, 2);
+  expect_three("later", taking(kLater), kLater);
 }
 
 TEST_F(WithLittleMemory, PhasesThatWereCapturedGiveTheirsBack) {

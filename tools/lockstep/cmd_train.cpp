@@ -106,7 +106,8 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
   if (!options.exchange_log.empty()) require_elsewhere(options.exchange_log, folder);
   const ComputingScope computing(options.machine, identity.local_size, identity.local_rank);
   return as_rank(identity, [&] {
-    const Beginning beginning = beginning_of(given, folder, options.source);
+    Beginning beginning = beginning_of(given, folder, options.source);
+    if (identity.rank != Rank(0)) beginning.start = {};  // a state in memory that nobody asks for
     const recipe::Recipe recipe = train::with_features_hash(beginning.recipe, folder);
     if (identity.rank == Rank(0)) {
       if (!options.source.from) warn_of_runs_own(options.recipe, folder, !options.run.empty());

@@ -27,9 +27,10 @@ struct StepMemory {
   std::int64_t messages = 0;  // of the exchange: those that are on their way at a time
 
   std::int64_t exchange() const { return sums + messages; }
-  std::int64_t total() const {
-    return state + copy + ahead + std::max(passes + exchange(), pictures);
+  std::int64_t beside_state() const {
+    return copy + ahead + std::max(passes + exchange(), pictures);
   }
+  std::int64_t total() const { return state + beside_state(); }
 };
 
 // "67 MiB (state 11 MiB, passes 46 MiB)", and what several ranks' exchange takes.
@@ -92,14 +93,18 @@ bool fits(const StepMemory& memory, const MemoryLeft& left);
 // before, down to 1.
 std::vector<std::int64_t> lanes_at_once_choices(const recipe::Recipe& recipe, const Ranks& ranks);
 
+// Training's members of these names.
+struct StepPlan {
+  std::int64_t lanes_at_once = 0;
+  std::int64_t beside_state = 0;
+};
+
 // How many lanes at once to take: what was asked for; if nothing was (0), of the choices above the
 // most that fit, but no more than keep this thread's device busy: more would take memory and save
-// no time. Returns 0 for all. Error(kEnvironment), with the numbers, if that does not fit. Says in
-// the log what did not fit. `processes`: that share this machine; 0: what was asked for is taken as
-// it is. Bits: never.
-std::int64_t lanes_at_once_that_fit(const recipe::Recipe& recipe,
-                                    const std::vector<std::int64_t>& sample_shape,
-                                    const Ranks& ranks, const comm::Group& group,
-                                    std::int64_t asked, int processes);
+// no time. Error(kEnvironment), with the numbers, if that does not fit. Says in the log what did
+// not fit. `processes`: that share this machine; 0: what was asked for is taken as it is, without
+// a plan. Bits: never.
+StepPlan plan_step(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
+                   const Ranks& ranks, const comm::Group& group, std::int64_t asked, int processes);
 
 }  // namespace lockstep::train

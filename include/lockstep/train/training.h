@@ -71,6 +71,9 @@ struct Training {
   std::unique_ptr<objective::Objective> pictures;  // bound to averages where they are kept
   // How many lanes go through a pass at once: less memory, the same bits. 0: all of the rank's.
   std::int64_t lanes_at_once = 0;
+  // What steps and what comes between them take in memory beside the state, in bytes, as planned
+  // (train/memory.h): what a device captures leaves as much. 0: no plan.
+  std::int64_t beside_state = 0;
   // How many operations are worth a thread of their own. Never affects bits.
   double flops_of_thread = kFlopsOfThread;
   // Order: per role parameters, buffers, optimiser slots, average.
