@@ -34,7 +34,6 @@ class Replay {
       native_facts_ = options.fingerprint.empty() ? train::fingerprint_for(session_.recipe())
                                                   : options.fingerprint;
     }
-    session_.plan_memory(options.lanes_at_once, options.processes);
     result_.steps = session_.last().value;
     result_.chain = session_.ledger().chain().hex();
     result_.cut = session_.cut();
@@ -45,15 +44,16 @@ class Replay {
     result_.start = start_of_run(options.parent);
     windows_ = options.spots > 0 ? spot_windows(options, result_.steps)
                                  : std::vector<Window>{options.window};
-  }
-
-  ReplayResult run() {
-    warn_of_other_kernels();
     for (const Window& window : windows_) {
       const Step started = checkpoint_before(window), to = checked_end(window);
       prepare_evaluation(started, to);  // at once: nothing is computed in vain
       total_ += to.value - started.value;
     }
+    session_.plan_memory(options.lanes_at_once, options.processes);  // beside the classifier
+  }
+
+  ReplayResult run() {
+    warn_of_other_kernels();
     progress_(0, total_);
     for (const Window& window : windows_) {
       replay(window.from, checked_end(window));

@@ -193,7 +193,8 @@ class Backward::Sums {
         seed_(seed),
         parameters_(std::move(parameters)),
         kept_(std::move(kept)),
-        ends_(all.plan().subtrees(all.portion())) {}
+        merged_(all.plan().isolating({})),
+        ends_(merged_.subtrees(all.portion())) {}
 
   Tensor portion(Context& context, const Tensor& loss, const Tensor& given) {
     LOCKSTEP_ASSERT(std::ranges::find(portions_, context.portion()) != portions_.end(),
@@ -209,8 +210,9 @@ class Backward::Sums {
   }
 
   void given(const Tensor& given, const Tensor& gradient) {
+    const std::vector<numerics::Subtree> nodes = all_.plan().subtrees(all_.portion());
     run_backward(all_, given, gradient, {}, [&](std::size_t use, const Tensor& partials) {
-      known(uses_->number_of(use), ends_, partials);
+      known(uses_->number_of(use), nodes, partials);
     });
   }
 
@@ -246,14 +248,14 @@ class Backward::Sums {
       one.parameter = true;
       if (!kept_.empty()) one.kept = kept_[*number];
     }
-    outbox_.emplace(all_.plan(), all_.group(), std::move(expected));
+    outbox_.emplace(merged_, all_.group(), std::move(expected));
   }
 
   void known(std::size_t number, const std::vector<numerics::Subtree>& nodes,
              const Tensor& partials) {
     LOCKSTEP_STRIKE(kGradient, all_.group(), partials.mutable_data_ptr<float>(), partials.numel());
     for (Collector& lane : lanes_) lane.add(number, nodes, partials);
-    if (!pending_[number].add(all_.plan(), ends_, nodes, partials)) return;
+    if (!pending_[number].add(merged_, ends_, nodes, partials)) return;
     const Tensor all = pending_[number].take();
     const std::scoped_lock lock(mutex_);
     outbox_->put(number, all);
@@ -264,6 +266,8 @@ class Backward::Sums {
   const float seed_;
   const std::vector<Tensor> parameters_;
   const std::vector<Division> kept_;
+  // What isolated lanes gave was collected by now: their partials wait and leave with the others.
+  const Plan merged_;
   const std::vector<numerics::Subtree> ends_;  // what the rank's partials stand for
   std::mutex mutex_;                           // of beginning and of the outbox
   std::size_t begun_ = 0;                      // portions

@@ -55,11 +55,11 @@ void FeatureNetwork::append(const Tensor& samples, evaluation::Features& feature
 }
 
 TrainedClassifier::TrainedClassifier(const std::string& source, OpenedState opened)
-    : source_(source),
-      opened_(checked(source, std::move(opened))),
-      training_(make_training(opened_.recipe, opened_.loaded.meta().sample_shape, {.world = 1})) {
-  opened_.loaded.restore(training_.state);
-  const Trained& trained = training_.trained.front();
+    : source_(source), opened_(checked(source, std::move(opened))) {
+  Training training =
+      make_training(opened_.recipe, opened_.loaded.meta().sample_shape, {.world = 1});
+  opened_.loaded.restore(training.state);
+  const Trained& trained = training.trained.front();  // the rest of its state is let go
   network_ = std::dynamic_pointer_cast<model::Classifier>(trained.average ? trained.average
                                                                           : trained.network);
   LOCKSTEP_ASSERT(network_ != nullptr, trained.role);
@@ -70,9 +70,10 @@ FeaturesOf TrainedClassifier::of() const {
 }
 
 void TrainedClassifier::require_takes(const std::vector<std::int64_t>& sample_shape) const {
-  if (training_.sample_shape == sample_shape) return;
+  const std::vector<std::int64_t>& own = opened_.loaded.meta().sample_shape;
+  if (own == sample_shape) return;
   throw Error(Code::kUsage,
-              source_ + " classifies pictures of " + shape_text(training_.sample_shape) +
+              source_ + " classifies pictures of " + shape_text(own) +
                   " values, and samples have " + shape_text(sample_shape),
               "use a classifier of the run's data");
 }

@@ -49,7 +49,6 @@ class TrainedClassifier final : public FeatureNetwork {
 
   std::string source_;
   OpenedState opened_;
-  Training training_;
   std::shared_ptr<model::Classifier> network_;
 };
 

@@ -93,16 +93,21 @@ StepWalk::StepWalk(const recipe::Recipe& recipe, const std::vector<std::int64_t>
   if (recipe.evaluation.every > 0)
     pictures = std::max(pictures, std::min(kComparedAtOnce, recipe.evaluation.samples));
   if (pictures > 0) memory_.pictures = peak_of_pictures(pictures);
+  const std::int64_t whole = memory_.state;
   if (ranks.keeps) {
-    const std::int64_t whole = tensors_.live();
+    const std::int64_t before = tensors_.live();
     const Training divided = make_training(alone(recipe, recipe.batch.lanes), sample_shape, ranks);
-    memory_.state = tensors_.live() - whole;
+    memory_.state = tensors_.live() - before;
   }
-  // A checkpoint is written beside the next steps, and the last one in any case, beside pictures.
-  if (recipe.checkpoint.every > 0 || recipe.evaluation.every > 0)
-    memory_.copy = memory_.state;
-  else
-    memory_.pictures += memory_.state;
+  if (exchanges.rank == Rank(0)) {
+    // Of all slots, which a checkpoint gathers between two steps.
+    memory_.pictures = std::max(memory_.pictures, whole - memory_.state);
+    // A checkpoint is written beside the next steps, and the last one in any case, beside pictures.
+    if (recipe.checkpoint.every > 0 || recipe.evaluation.every > 0)
+      memory_.copy = whole;
+    else
+      memory_.pictures += whole;
+  }
   const std::int64_t floats = c10::multiply_integers(sample_shape) + recipe.data.classes;
   memory_.ahead = training_.plan.batch() * floats * static_cast<std::int64_t>(sizeof(float));
 }

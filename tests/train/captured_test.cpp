@@ -48,6 +48,7 @@ struct World {
   bool divided = false;        // --shard optimizer
   bool in_gpu_memory = false;  // is exchanged what lies there
   std::int64_t lanes_at_once = 0;
+  std::int64_t beside_state = 0;
 };
 
 // Steps of the first rank, which is on this thread's device; others are on CPUs. Some are looked
@@ -69,6 +70,7 @@ Taken steps_of(const recipe::Recipe& recipe, const World& world = {}) {
     if (world.divided) they.keeps = group.rank();
     Training training = make_training(recipe, dataset->sample_shape(), they);
     training.lanes_at_once = world.lanes_at_once;
+    training.beside_state = world.beside_state;
     Batches batches(*dataset, recipe, training.plan, group.rank());
     const auto feed = [&](Draw draw, std::int64_t count) { return batches(draw, count); };
     for (int n = 1; n <= kSteps; ++n) {
@@ -162,6 +164,13 @@ TEST_P(CapturedSteps, AreThoseOfTheCpu) {
         << n << ": " << counted;
   for (const int n : {5, 6})
     EXPECT_GT(2 * there.launches[static_cast<std::size_t>(n - 1)], there.launches[0]) << n;
+}
+
+TEST(Captured, NothingIsThatLeavesLessThanThePlanHasBesideTheState) {
+  const recipe::Recipe recipe = recipe_of("toy-gan", {"evidence.witness_rate=0"});
+  const auto [cpu, there] = on_both(recipe, {.beside_state = INT64_MAX});
+  EXPECT_EQ(there.states, cpu.states);
+  for (const std::int64_t launches : there.launches) EXPECT_GT(2 * launches, there.launches[0]);
 }
 
 TEST(Captured, AStepWithAWitnessIsTakenCallByCall) {

@@ -32,16 +32,18 @@ INSTANTIATE_TEST_SUITE_P(Golden, GpuMemory, ::testing::Values("dit", "dcgan", "d
 struct Bytes {
   double planned, ahead, most;
 };
-Bytes of_a_step(const std::string& golden, const std::vector<std::string>& changes) {
+Bytes of_a_step(const std::string& golden, const std::vector<std::string>& changes,
+                std::int64_t lanes_at_once = 0) {
   const recipe::Recipe recipe =
       recipe::load(LOCKSTEP_SOURCE_DIR "/recipes/golden/" + golden + ".toml", changes);
   const auto dataset = data::open(recipe.data);
   Bytes bytes{};
   comm::run_local(1, [&](comm::Group& group) {
     const ops::DeviceScope here(*emulated_gpu().kernels, ops::gpu_tensors(emulated_gpu().memory));
-    const StepMemory plan = StepWalk(recipe, dataset->sample_shape(), {})(0);
+    const StepMemory plan = StepWalk(recipe, dataset->sample_shape(), {})(lanes_at_once);
     const std::size_t before = testing::far::bytes_in_use();
     Training training = make_training(recipe, dataset->sample_shape(), {});
+    training.lanes_at_once = lanes_at_once;
     const auto captured = std::exchange(training.captured, nullptr);  // what it takes stays taken
     Batches batches(*dataset, recipe, training.plan, group.rank());
     const auto feed = [&](Draw first, std::int64_t count) { return batches(first, count); };
@@ -83,6 +85,39 @@ TEST(MessagesOfAStep, ArePlannedByTheBucketsOfTheirMemory) {
     return StepWalk(recipe, points, {.world = 2}, {.in_device = in_device})(0).messages;
   };
   EXPECT_GT(messages(true), 3 * messages(false));
+}
+
+// Rank 0 writes checkpoints, of whole optimisers' slots.
+TEST(StateOfDividedOptimisers, IsGatheredAndCopiedByRank0) {
+  const recipe::Recipe recipe =
+      recipe::load(LOCKSTEP_SOURCE_DIR "/recipes/golden/toy-gan.toml",
+                   {"checkpoint.every=100", "generator.hidden=1000", "samples.count=0"});
+  const auto of = [&](std::int64_t rank, bool divided) {
+    Ranks ranks{.world = 2};
+    if (divided) ranks.keeps = Rank(rank);
+    return StepWalk(recipe, {2}, ranks, {.rank = Rank(rank)})(0);
+  };
+  const StepMemory whole = of(0, false), first = of(0, true), second = of(1, true);
+  EXPECT_LT(first.state, whole.state);
+  EXPECT_EQ(first.copy, whole.state);
+  EXPECT_EQ(first.pictures, whole.state - first.state);
+  EXPECT_EQ(second.copy, 0);
+  EXPECT_LT(second.pictures, first.pictures);
+  EXPECT_EQ(of(1, false).copy, 0);
+}
+
+// What is planned is the most of the run: a portion's partials wait for others', whichever lanes a
+// witness computes again.
+TEST(PartialsThatWait, AreAsManyWhereALaneHasAWitness) {
+  const auto most = [](const std::string& rate) {
+    return of_a_step("toy-gan",
+                     {"batch.lanes=16", "batch.samples_per_lane=1", "generator.hidden=512",
+                      "discriminator.hidden=16", "evidence.witness_rate=" + rate},
+                     2);
+  };
+  const Bytes none = most("0"), some = most("0.1");
+  EXPECT_LT(some.most, 1.01 * (some.planned + some.ahead));
+  EXPECT_LT(some.most, 1.02 * none.most);
 }
 
 // Several ranks, of which the first is on the GPU and the others on CPUs.

@@ -7,6 +7,7 @@
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/list.h"
 #include "lockstep/data/safetensors.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/export.h"
 #include "lockstep/train/file_kind.h"
@@ -121,6 +122,8 @@ bool name_as_begun(const recipe::Recipe& begun, const std::vector<train::Weights
 // Once: what it comes from may go on, and retire that checkpoint.
 Beginning from_start(train::Start start) {
   const auto state = std::make_shared<state::State>(std::move(start.state));
+  for (state::Named& named : state->tensors)  // a GPU's memory is the step's
+    if (!named.tensor.is_cpu()) named.tensor = ops::to_host(named.tensor);
   return {std::move(start.recipe), std::move(start.notes), [state] { return std::move(*state); }};
 }
 

@@ -1,6 +1,8 @@
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <memory>
 
 #include "checks.h"
 #include "command.h"
@@ -63,8 +65,9 @@ std::string native(const fingerprint::Fingerprint& facts) {
 
 // What a recipe's run needs of a machine.
 struct Needs {
-  std::int64_t samples = 0;      // of the data
-  train::StepMemory step;        // of a rank, with the fewest lanes at once
+  std::unique_ptr<data::Dataset> data;
+  std::unique_ptr<train::IntervalEvaluation> evaluation;  // its classifier is beside steps
+  train::StepMemory step;        // of a rank, with as many lanes at once as take the least
   std::int64_t checkpoints = 0;  // bytes of those kept, and of one that is written
   train::StepTraffic traffic;    // of rank 0
 };
@@ -72,17 +75,25 @@ struct Needs {
 // Opens its data and its classifier. folder: the run's, or "". Throws what `train` would.
 Needs needs_of(const recipe::Recipe& recipe, const std::string& folder, const train::Ranks& ranks,
                const train::Exchanges& exchanges) {
-  const std::unique_ptr<data::Dataset> dataset = data::open(recipe.data);
+  Needs needs;
+  needs.data = data::open(recipe.data);
+  const data::Dataset& dataset = *needs.data;
   if (const train::RunFolder run{folder}; !folder.empty() && std::filesystem::exists(run.ledger()))
     train::require_data(
-        *dataset, recipe,
+        dataset, recipe,
         ledger::read(real_file_system(), run.ledger(), ledger::TornTail::kDrop).header.data);
-  if (recipe.evaluation.every > 0) train::IntervalEvaluation(recipe, *dataset, folder);
-  const std::vector<std::int64_t> shape = dataset->sample_shape();
-  const Course course = course_of(recipe, dataset->size() - recipe.data.holdout);
+  if (recipe.evaluation.every > 0)
+    needs.evaluation = std::make_unique<train::IntervalEvaluation>(recipe, dataset, folder);
+  const std::vector<std::int64_t> shape = dataset.sample_shape();
+  const Course course = course_of(recipe, dataset.size() - recipe.data.holdout);
   train::StepWalk walk(recipe, shape, ranks, exchanges);
-  return {dataset->size(), walk(train::lanes_at_once_choices(recipe, ranks).back()),
-          bytes_of(course.kept + 1, size_of(recipe, shape)), walk.traffic()};
+  std::vector<train::StepMemory> choices;
+  for (const std::int64_t lanes : train::lanes_at_once_choices(recipe, ranks))
+    choices.push_back(walk(lanes));
+  needs.step = *std::ranges::min_element(choices, {}, &train::StepMemory::total);
+  needs.checkpoints = bytes_of(course.kept + 1, size_of(recipe, shape));
+  needs.traffic = walk.traffic();
+  return needs;
 }
 
 std::string memory(const std::optional<Needs>& needs, int processes) {
@@ -281,7 +292,8 @@ Code run(const Options& options) {
     checks.add("recipe", [&] {
       needs = needs_of(*recipe, options.run, {.world = identity.world},
                        exchanges_on(options.device, environment));
-      return recipe::id(*recipe).brief() + ", and its data: " + counted(needs->samples, "sample");
+      return recipe::id(*recipe).brief() +
+             ", and its data: " + counted(needs->data->size(), "sample");
     });
   checks.add("memory", [&] { return memory(needs, identity.local_size); });
   checks.add("open files", open_files);

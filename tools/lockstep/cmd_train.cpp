@@ -107,7 +107,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
   const ComputingScope computing(options.machine, identity.local_size, identity.local_rank);
   return as_rank(identity, [&] {
     Beginning beginning = beginning_of(given, folder, options.source);
-    if (identity.rank != Rank(0)) beginning.start = {};  // a state in memory that nobody asks for
+    if (identity.rank != Rank(0)) beginning.start = {};  // nobody asks for that state
     const recipe::Recipe recipe = train::with_features_hash(beginning.recipe, folder);
     if (identity.rank == Rank(0)) {
       if (!options.source.from) warn_of_runs_own(options.recipe, folder, !options.run.empty());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "course.h"
@@ -131,9 +132,9 @@ void dry_run(const recipe::Recipe& recipe, const std::filesystem::path& folder,
   const std::unique_ptr<data::Dataset> dataset = data::open(recipe.data);
   const std::vector<std::int64_t> sample_shape = dataset->sample_shape();
   train::require_pictures_fit(recipe, sample_shape);
-  std::int64_t classifier_bytes = 0;
-  if (recipe.evaluation.every > 0)  // all of it is checked
-    classifier_bytes = train::IntervalEvaluation(recipe, *dataset, folder).classifier_bytes();
+  std::optional<train::IntervalEvaluation> evaluation;  // its classifier is beside steps
+  if (recipe.evaluation.every > 0) evaluation.emplace(recipe, *dataset, folder);
+  const std::int64_t classifier_bytes = evaluation ? evaluation->classifier_bytes() : 0;
   const Size size = size_of(recipe, sample_shape);
   const auto [choices, traffic] = memories(recipe, sample_shape, ranks, exchanges, lanes_at_once);
   const std::int64_t drawn = dataset->size() - recipe.data.holdout;  // what training draws from

@@ -18,10 +18,12 @@ namespace lockstep::train {
 // Bytes of tensors on one rank, on a GPU with its kernels' scratch memory. The program itself (some
 // 200 MiB) and its threads' scratch memory are not among them.
 struct StepMemory {
-  std::int64_t state = 0;     // parameters, buffers, optimiser slots, averages
-  std::int64_t copy = 0;      // of the state, while a checkpoint is written beside what comes next
+  std::int64_t state = 0;  // parameters, buffers, optimiser slots, averages
+  // Of the whole state, on rank 0, while a checkpoint is written beside what comes next.
+  std::int64_t copy = 0;
   std::int64_t passes = 0;    // activations, gradients and pending partials of the largest phase
-  std::int64_t pictures = 0;  // of samples.count samples; never beside the passes
+  std::int64_t pictures = 0;  // of samples.count samples, or divided slots that a checkpoint
+                              // gathers; never beside the passes
   std::int64_t ahead = 0;     // samples of the next step
   std::int64_t sums = 0;      // of several ranks' gradients, beside the partials (lane/messages.h)
   std::int64_t messages = 0;  // of the exchange: those that are on their way at a time
