@@ -3,6 +3,7 @@
 usage: gpu_check_test.py BINARIES [unittest's arguments]
 """
 import argparse
+import contextlib
 import hashlib
 import importlib.machinery
 import importlib.util
@@ -240,6 +241,85 @@ class GpuCheck(unittest.TestCase):
         _, said, found, _ = self.check(program, "--golden", "edm,sngan", "--steps", "3", "--quick", "--only", "golden", "--only", "native",
                                        "--only", "ranks", CUDA_VISIBLE_DEVICES="0,1", PYTHONPATH=self.pytorch("2.11.0"))
         return self.calls(), {row["check"]: row["result"] for row in found["checks"] if row["part"] != "device"}, said
+
+    def resumed(self, *words, only=("golden",), data="/nowhere"):
+        """Exit code, what is printed, results by check, and the recipes that were trained meanwhile, with a stand-in that keeps to golden."""
+        if not os.path.exists(os.path.join(os.path.dirname(self.out), "lockstep")):
+            self.stand_in("lockstep", TRAINED.format(log=self.out + ".log", top=TOP, odd="False", uncaptured="False", far=1, captured=True),
+                          "/usr/bin/env python3")
+        program = os.path.join(os.path.dirname(self.out), "lockstep")
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(self.out + ".log")
+        code, said, found, _ = self.check(program, "--golden", "edm,sngan,ddpm", "--steps", "3", "--data", data, "--resume", *words,
+                                          *(word for name in only for word in ("--only", name)), PYTHONPATH=self.pytorch("2.11.0"))
+        trained = {os.path.basename(words[1])[:-5] for _, words, _ in self.calls() if words[0] == "train"} if os.path.exists(self.out + ".log") else set()
+        return code, said, {(row["part"], row["check"]): row["result"] for row in found["checks"]}, trained
+
+    def test_a_call_goes_on_from_an_earlier_one(self):
+        code, said, results, trained = self.resumed()
+        self.assertEqual(code, 0, said)
+        self.assertEqual((results["golden", "sngan"], results["golden", "ddpm"]), ("holds", "not done"))
+        self.assertEqual(trained, {"edm", "sngan", "gpu-unet"})
+        # What was not done is, another part is added, and the rest stays.
+        code, said, results, trained = self.resumed(only=("golden", "native"), data=self.pictures())
+        self.assertEqual(code, 0, said)
+        self.assertEqual((results["golden", "ddpm"], results["golden", "sngan"], results["native", "precisions"]), ("holds",) * 3, said)
+        self.assertIn("holds     golden   sngan: in an earlier call\n", said)
+        self.assertEqual(trained, {"ddpm", "edm"}, "edm natively")
+        self.assertEqual(said.count("captured steps: those of 3 recipes were"), 1, said)
+        # Then all is done; rows of parts that nobody asks for stay, too.
+        _, said, again, trained = self.resumed(only=("native",))
+        self.assertEqual((again, trained), (results, set()), said)
+
+    def test_what_failed_stays_failed(self):
+        self.stand_in("lockstep", TRAINED.format(log=self.out + ".log", top=TOP, odd="'golden/sngan.toml' in words[1]", uncaptured="False",
+                                                 far=1, captured=True), "/usr/bin/env python3")
+        code, said, first, _ = self.resumed()
+        self.assertEqual((code, first["golden", "sngan"]), (1, "FAILS"), said)
+        code, said, second, trained = self.resumed()
+        self.assertEqual((code, second, trained), (1, first, set()), said)
+
+    def test_it_goes_on_from_nothing_else(self):
+        self.resumed()
+        before = read(self.out)
+        def refused(why, *words):
+            code, said, _, trained = self.resumed(*words)
+            self.assertEqual((code, trained), (2, set()), said)
+            self.assertRegex(said, why + ".*; give another --out\n$")
+            self.assertEqual(read(self.out), before)
+        refused("of other arguments: --steps was 3", "--steps", "2")
+        lines = before.decode()
+        for other, why in ((lines.replace(self.sources(), "f" * 40), f"of sources of {'f' * 40}"),
+                           (lines.replace('"a stand-in"', '"another GPU"'), "of another GPU, and this is a stand-in"),
+                           ("[]", "no file that this gpu-check wrote")):
+            with open(self.out, "w", encoding="utf-8") as file:
+                file.write(other)
+            before = other.encode()
+            self.assertNotEqual(lines, other)
+            if other == "[]":
+                done = subprocess.run([TOOL, "--program", os.path.join(os.path.dirname(self.out), "lockstep"), "--out", self.out, "--resume"],
+                                      capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, read(self.out)), (2, before))
+                self.assertIn(why, done.stderr)
+                continue
+            refused(why)
+        with open(self.out, "w", encoding="utf-8") as file:
+            file.write(lines)
+        before = lines.encode()
+        with open(os.path.join(os.path.dirname(self.out), "lockstep"), "a", encoding="ascii") as file:
+            file.write("# other bytes\n")
+        refused("of another /.*/lockstep")
+
+    def sources(self):
+        with open(self.out, encoding="utf-8") as file:
+            return json.load(file)["sources"]
+
+    def pictures(self):
+        """A folder that has Fashion-MNIST's files by name: a stand-in reads none."""
+        folder = os.path.join(os.path.dirname(self.out), "pictures")
+        os.makedirs(folder, exist_ok=True)
+        open(os.path.join(folder, "train-images-idx3-ubyte"), "w", encoding="ascii").close()
+        return folder
 
     def test_each_check_computes_where_its_row_says(self):
         calls, results, said = self.trained()
