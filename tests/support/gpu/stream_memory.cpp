@@ -30,7 +30,6 @@ void* StreamMemory::take(std::size_t bytes, Streams::Stream stream) {
   });
   if (memory == nullptr) return nullptr;
   taken_[memory] = bytes;
-  unseen_ -= std::min(unseen_, bytes);
   streams_.count_block(stream);
   order_after_frees(static_cast<const char*>(memory), bytes, stream);
   streams_.put(stream, [this, memory, bytes] {
@@ -56,26 +55,8 @@ bool StreamMemory::give_back(void* memory, Streams::Stream stream) {
   return true;
 }
 
-std::size_t StreamMemory::unseen() {
-  const std::scoped_lock lock(mutex_);
-  std::size_t bytes = unseen_;
-  for (const Freed& freed : freed_) bytes += freed.bytes;
-  return bytes;
-}
-
-void StreamMemory::see() {
-  const std::scoped_lock lock(mutex_);
-  forget_done();
-  unseen_ = 0;
-}
-
-// They are nobody's any more, but the pool's.
 void StreamMemory::forget_done() {
-  std::erase_if(freed_, [&](const Freed& freed) {
-    if (!freed.done->load()) return false;
-    unseen_ += freed.bytes;
-    return true;
-  });
+  std::erase_if(freed_, [](const Freed& freed) { return freed.done->load(); });
 }
 
 bool StreamMemory::is_elsewhere(const Freed& freed, const char* first, std::size_t bytes,

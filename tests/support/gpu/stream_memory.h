@@ -31,12 +31,6 @@ class StreamMemory {
   // Whether it was taken and not given back.
   bool give_back(void* memory, Streams::Stream stream);
 
-  // Bytes that were given back, but the host has not synchronised since that was done, so the pool
-  // counts them as taken (CUDA Runtime API, cudaMemPoolTrimTo). A query is no synchronisation.
-  std::size_t unseen();
-  // The host has synchronised with some of the work.
-  void see();
-
  private:
   struct Freed {
     const char* first;
@@ -57,7 +51,6 @@ class StreamMemory {
   std::mutex mutex_;
   std::map<const void*, std::size_t> taken_;  // bytes
   std::list<Freed> freed_;
-  std::size_t unseen_ = 0;  // of those that are done; the next blocks are made of them
 };
 
 }  // namespace lockstep::test::gpu

@@ -11,7 +11,8 @@
 //   communicator is aborted.
 //
 // What NCCL leaves undefined ends the program: sizes that differ, memory that is not the GPU's,
-// calls on a communicator that is not ready.
+// calls on a communicator that is not ready. So does a stream that has not the highest priority:
+// kernels of others would come before messages that other ranks wait for.
 //
 // LOCKSTEP_NCCL_VERSION: what ncclGetVersion says. LOCKSTEP_NCCL_FLIP=RANK:N: a bit of message N of
 // more than 4 KiB arrives at that rank as it was not sent. LOCKSTEP_NCCL_LOST=N: send N finds its
@@ -201,6 +202,13 @@ void require_ready(const ncclComm* communicator) {
     die("a call on a communicator that is not ready");
 }
 
+void require_priority(cudaStream_t stream) {
+  int least = 0, greatest = 0, given = 0;
+  cudaDeviceGetStreamPriorityRange(&least, &greatest);
+  if (cudaStreamGetPriority(stream, &given) == cudaSuccess && given != greatest)
+    die("messages in a stream that has not the highest priority");
+}
+
 std::atomic<int> open_groups = 0;  // of all threads: who aborts may be another than who sends
 
 // NCCL would end it with the group.
@@ -250,6 +258,7 @@ ncclResult_t add(Transfer transfer, ncclDataType_t type, ncclComm_t communicator
       transfer.peer == communicator->all.rank)
     return ncclInvalidArgument;
   if (!ptx::is_of_gpu(transfer.at)) die("memory that is not the GPU's");
+  require_priority(stream);
   Open& open = open_group;
   if (communicator->all.lost() || (transfer.sends && loses_its_peer()))
     return open.error = ncclRemoteError;

@@ -19,6 +19,7 @@
 #include "support/gpu/stream.h"
 #include "support/gpu/stream_memory.h"
 #include "support/ptx/memory.h"
+#include "support/ptx/pool.h"
 #include "support/ptx/program.h"
 
 namespace lockstep::test::ptx {
@@ -29,6 +30,7 @@ using gpu::Streams;
 struct Runtime {
   Streams streams;
   gpu::StreamMemory memory{streams, there, gone};
+  Pool pool{all_bytes()};
   Memory pinned;
   std::mutex mutex;
   std::vector<std::unique_ptr<Module>> modules;
@@ -41,11 +43,13 @@ struct Runtime {
   std::map<const void*, Kernel> kernels;  // by the host's function
   std::uint64_t launches = 0;
   std::atomic<bool> lost = false, hangs = false;
-  std::set<Streams::Stream> spoilt;  // whose capture fails when it ends
+  std::set<Streams::Stream> spoilt;           // whose capture fails when it ends
+  std::map<Streams::Stream, int> priorities;  // that were given
 
  private:
   static void there(void* start, std::size_t bytes);
   static void gone(void* start, std::size_t bytes);
+  static std::size_t all_bytes();
 };
 
 Runtime& runtime();

@@ -54,10 +54,15 @@ void Runtime::there(void* start, std::size_t bytes) {
 }
 void Runtime::gone(void* start, std::size_t) {
   ptx::memory().remove(start);
+  runtime().pool.done(start);
+}
+std::size_t Runtime::all_bytes() {
+  const char* const asked = std::getenv("LOCKSTEP_PTX_MEMORY");
+  return asked == nullptr ? far::kMemoryBytes : std::strtoull(asked, nullptr, 10) * 1024;
 }
 
 bool occupy(std::size_t bytes) {
-  return far::take(bytes) != nullptr;
+  return runtime().pool.take_apart(bytes, [&] { return far::take(bytes); }) != nullptr;
 }
 
 bool is_of_gpu(const void* address) {
@@ -70,9 +75,17 @@ using lockstep::test::ptx::move;
 
 namespace {
 
-std::size_t all_bytes() {
-  static const char* const asked = std::getenv("LOCKSTEP_PTX_MEMORY");
-  return asked == nullptr ? far::kMemoryBytes : std::strtoull(asked, nullptr, 10) * 1024;
+// A block, which is the stream's from now on; of the GPU's own memory or of the pool's.
+cudaError_t take(void** memory, std::size_t bytes, cudaStream_t handle, bool apart) {
+  queue_another();
+  const auto stream = working(handle);
+  if (!stream) return failed(cudaErrorInvalidResourceHandle);
+  *memory = nullptr;
+  if (bytes == 0) return cudaSuccess;
+  Runtime& all = runtime();
+  const auto place = [&] { return all.memory.take(bytes, *stream); };
+  *memory = apart ? all.pool.take_apart(bytes, place) : all.pool.take(bytes, *stream, place);
+  return *memory == nullptr ? failed(cudaErrorMemoryAllocation) : cudaSuccess;
 }
 
 }  // namespace
@@ -85,43 +98,60 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
   return cudaSuccess;
 }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, void* value) {
-  if (attribute == cudaMemPoolReuseAllowInternalDependencies)
-    runtime().memory.order_streams(*static_cast<const int*>(value) != 0);
+  switch (attribute) {
+    case cudaMemPoolReuseAllowInternalDependencies: {
+      const bool allowed = *static_cast<const int*>(value) != 0;
+      runtime().memory.order_streams(allowed);
+      runtime().pool.order_streams(allowed);
+      return cudaSuccess;
+    }
+    case cudaMemPoolAttrReleaseThreshold:
+      runtime().pool.threshold(*static_cast<const std::uint64_t*>(value));
+      return cudaSuccess;
+    default:
+      return failed(cudaErrorInvalidValue);
+  }
+}
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t keep) {
+  if (lost()) return failed(cudaErrorUnknown);
+  runtime().pool.trim(keep);
   return cudaSuccess;
 }
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) {
-  return lost() ? failed(cudaErrorUnknown) : cudaSuccess;
-}
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void* value) {
-  *static_cast<std::uint64_t*>(value) = 0;
-  return cudaSuccess;
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, void* value) {
+  switch (attribute) {
+    case cudaMemPoolAttrReservedMemCurrent:
+      *static_cast<std::uint64_t*>(value) = runtime().pool.reserved();
+      return cudaSuccess;
+    case cudaMemPoolAttrUsedMemCurrent:
+      *static_cast<std::uint64_t*>(value) = runtime().pool.used();
+      return cudaSuccess;
+    default:
+      return failed(cudaErrorInvalidValue);
+  }
 }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   if (lost()) return failed(cudaErrorUnknown);
-  *total = all_bytes();
-  *free = all_bytes() - far::bytes_in_use() - runtime().memory.unseen();
+  *total = runtime().pool.all();
+  *free = runtime().pool.free();
   return cudaSuccess;
 }
 
 cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t handle) {
-  queue_another();
-  const auto stream = working(handle);
-  if (!stream) return failed(cudaErrorInvalidResourceHandle);
-  if (far::bytes_in_use() + bytes > all_bytes()) return failed(cudaErrorMemoryAllocation);
-  *memory = runtime().memory.take(bytes, *stream);
-  return *memory == nullptr && bytes > 0 ? failed(cudaErrorMemoryAllocation) : cudaSuccess;
+  return take(memory, bytes, handle, /*apart=*/false);
 }
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t handle) {
   queue_another();
   const auto stream = working(handle);
   if (!stream) return failed(cudaErrorInvalidResourceHandle);
-  return runtime().memory.give_back(memory, *stream) ? cudaSuccess : failed(cudaErrorInvalidValue);
+  Runtime& all = runtime();
+  const bool taken = all.pool.give_back(memory, *stream) && all.memory.give_back(memory, *stream);
+  return taken ? cudaSuccess : failed(cudaErrorInvalidValue);
 }
 
 // Both wait for all work.
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   if (lost()) return failed(cudaErrorUnknown);
-  const cudaError_t result = cudaMallocAsync(memory, bytes, nullptr);
+  const cudaError_t result = take(memory, bytes, nullptr, /*apart=*/true);
   runtime().streams.wait(Streams::kNull);
   return result;
 }

@@ -1,4 +1,6 @@
 // Streams and events of the stand-in for CUDA's runtime (support/gpu/stream.h).
+#include <algorithm>
+
 #include "support/ptx/foreign.h"
 #include "support/ptx/runtime.h"
 
@@ -21,6 +23,12 @@ using lockstep::test::ptx::runtime;
 using lockstep::test::ptx::wait_if_it_hangs;
 using lockstep::test::ptx::working;
 
+namespace {
+
+constexpr int kLeast = 0, kGreatest = -5;  // priorities
+
+}  // namespace
+
 #pragma GCC visibility push(default)
 extern "C" {
 
@@ -32,13 +40,26 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* handle, unsigned flags) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  *least = 0;
-  *greatest = -5;
+  *least = kLeast;
+  *greatest = kGreatest;
   return cudaSuccess;
 }
-// Here a stream's turn is by chance.
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* handle, unsigned flags, int) {
-  return cudaStreamCreateWithFlags(handle, flags);
+// It is remembered, but a stream's turn is by chance.
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* handle, unsigned flags, int priority) {
+  const cudaError_t result = cudaStreamCreateWithFlags(handle, flags);
+  if (result != cudaSuccess) return result;
+  const std::scoped_lock lock(runtime().mutex);
+  runtime().priorities[reinterpret_cast<Streams::Stream>(*handle)] =
+      std::clamp(priority, kGreatest, kLeast);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamGetPriority(cudaStream_t handle, int* priority) {
+  const auto stream = known(handle);
+  if (!stream) return failed(cudaErrorInvalidResourceHandle);
+  const std::scoped_lock lock(runtime().mutex);
+  const auto given = runtime().priorities.find(*stream);
+  *priority = given == runtime().priorities.end() ? 0 : given->second;
+  return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   const auto stream = working(handle);
@@ -51,7 +72,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   if (!stream) return failed(cudaErrorInvalidResourceHandle);
   wait_if_it_hangs();
   runtime().streams.wait(*stream);
-  runtime().memory.see();
+  runtime().pool.see();
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
@@ -74,7 +95,7 @@ cudaError_t cudaDeviceSynchronize() {
   if (lost()) return failed(cudaErrorUnknown);
   wait_if_it_hangs();
   runtime().streams.wait();
-  runtime().memory.see();
+  runtime().pool.see();
   return cudaSuccess;
 }
 
@@ -101,7 +122,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
   if (!event) return failed(cudaErrorInvalidResourceHandle);
   wait_if_it_hangs();
   runtime().streams.wait_event(*event);
-  runtime().memory.see();
+  runtime().pool.see();
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t handle) {
