@@ -94,15 +94,22 @@ NumericsScope::~NumericsScope() {
 }
 
 void prepare_native(Precision precision, bool fill) {
-  at::Context& context = at::globalContext();
-  if (their_device().is_cuda()) {
+  const at::Device there = their_device();
+  if (there.is_cuda()) {
     if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr)
       throw Error(Code::kEnvironment,
                   std::string("native numerics on a GPU need LibTorch for CUDA: ") + dlerror(),
                   "use the package beside PyTorch, --device cpu, or portable numerics");
-    foreign([&] { context.lazyInitDevice(at::kCUDA); });
-    native::watch_allocator(c10::getDeviceAllocator(at::kCUDA), their_device().index());
+    foreign([&] { at::globalContext().lazyInitDevice(there.type()); });
   }
+  native::prepare_on(there, precision, fill);
+}
+
+namespace native {
+
+void prepare_on(const at::Device& there, Precision precision, bool fill) {
+  if (there.is_cuda()) watch_allocator(c10::getDeviceAllocator(there.type()), there.index());
+  at::Context& context = at::globalContext();
   context.setDeterministicAlgorithms(true, /*warn_only=*/false);
   context.setDeterministicFillUninitializedMemory(fill);
   context.setDeterministicCuDNN(true);
@@ -110,21 +117,20 @@ void prepare_native(Precision precision, bool fill) {
   context.setDeterministicMkldnn(true);
   context.setFloat32MatmulPrecision("highest");
   // Not on a CPU: the switch of cuBLAS also is that of oneDNN in some versions.
-  const bool tf32 = precision == Precision::kTf32 && their_device().is_cuda();
+  const bool tf32 = precision == Precision::kTf32 && there.is_cuda();
   if (tf32) context.setAllowTF32CuBLAS(true);
   context.setAllowTF32CuDNN(tf32);
   // Sums of bfloat16 products in binary32.
   context.setAllowBF16ReductionCuBLAS(false);
 }
 
-namespace native {
-namespace {
-
-// What LibTorch's own allocations have at least. cuBLAS is told how far a GPU's operands are
-// aligned, up to this (aten/src/ATen/cuda/CUDABlas.cpp, _getAlignment), and may choose by it.
-std::uintptr_t alignment_on(const at::Device& device) {
-  return device.is_cpu() ? 64 : 256;
+// cuBLAS is told how far a GPU's operands are aligned, up to this
+// (aten/src/ATen/cuda/CUDABlas.cpp, _getAlignment), and may choose by it.
+std::uintptr_t alignment_on(const at::Device& there) {
+  return there.is_cpu() ? 64 : 256;
 }
+
+namespace {
 
 at::ScalarType factor_type() {
   return rounds() ? at::kBFloat16 : at::kFloat;

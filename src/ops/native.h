@@ -3,6 +3,7 @@
 // `rounded`.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -11,6 +12,13 @@
 #include "lockstep/ops/ops.h"
 
 namespace lockstep::ops::native {
+
+// What prepare_native (lockstep/ops/native.h) does for LibTorch's device `there` with its libraries
+// loaded: sets LibTorch's switches, and watches its allocator of a GPU's memory (native_memory.h).
+void prepare_on(const at::Device& there, Precision precision, bool fill);
+
+// Of addresses on LibTorch's device `there`, in bytes: what its own allocations have at least.
+std::uintptr_t alignment_on(const at::Device& there);
 
 // x for LibTorch's kernels, contiguous and aligned as LibTorch's own allocations are: the bits of
 // kernels may depend on it. Of a GPU's tensor, the same memory on LibTorch's own device.

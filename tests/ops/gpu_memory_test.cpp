@@ -1,5 +1,4 @@
-// LibTorch's allocator of a GPU beside ours. LibTorch has CUDA's only where a GPU is, so one that
-// counts stands in for it.
+// LibTorch's allocator of a GPU beside ours.
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +8,7 @@
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/gpu_tensors.h"
 #include "lockstep/ops/numerics.h"
+#include "ops/counting.h"
 #include "ops/native.h"
 #include "ops/native_memory.h"
 #include "ops/one_gpu.h"
@@ -16,32 +16,12 @@
 namespace lockstep::ops {
 namespace {
 
-class Counting final : public c10::DeviceAllocator {
- public:
-  int emptied = 0;
-  std::int64_t lacked = 0;
-
-  c10::DataPtr allocate(std::size_t) override { throw std::bad_alloc(); }
-  void copy_data(void*, const void*, std::size_t) const override {}
-  bool initialized() override { return true; }
-  void emptyCache(c10::MempoolId_t) override { ++emptied; }
-  void recordStream(const c10::DataPtr&, c10::Stream) override {}
-  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex gpu) override {
-    EXPECT_EQ(gpu, 3);
-    c10::CachingDeviceAllocator::DeviceStats stats;
-    stats.num_ooms = lacked;
-    return stats;
-  }
-  void resetAccumulatedStats(c10::DeviceIndex) override {}
-  void resetPeakStats(c10::DeviceIndex) override {}
-};
-
 class TheirMemory : public ::testing::Test {
  protected:
-  TheirMemory() { native::watch_allocator(&theirs_, 3); }
+  TheirMemory() { native::watch_allocator(&theirs_, testing::kCountedGpu); }
   ~TheirMemory() override { native::watch_allocator(nullptr, 0); }
 
-  Counting theirs_;
+  testing::Counting theirs_;
 };
 
 TEST_F(TheirMemory, WhatTheyKeepIsGivenBackBeforeOursIsLacking) {

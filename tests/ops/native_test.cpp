@@ -260,34 +260,6 @@ TEST(NativeScope, NormsAndActivationsStayOurs) {
   }
 }
 
-// Whatever somebody chose before. A GPU's kernels are only chosen by these.
-TEST(NativeScope, LibtorchsSwitchesAreSet) {
-  at::Context& context = at::globalContext();
-  for (const Precision precision : {Precision::kFloat32, Precision::kTf32, Precision::kBfloat16}) {
-    context.setDeterministicAlgorithms(false, /*warn_only=*/false);
-    context.setDeterministicFillUninitializedMemory(true);
-    context.setDeterministicCuDNN(false);
-    context.setBenchmarkCuDNN(true);
-    context.setFloat32MatmulPrecision("medium");
-    context.setAllowTF32CuDNN(true);
-    context.setAllowBF16ReductionCuBLAS(true);
-    prepare_native(precision);
-    EXPECT_TRUE(context.deterministicAlgorithms());
-    EXPECT_FALSE(context.deterministicAlgorithmsWarnOnly());
-    EXPECT_FALSE(context.deterministicFillUninitializedMemory());
-    prepare_native(precision, /*fill=*/true);
-    EXPECT_TRUE(context.deterministicFillUninitializedMemory());
-    prepare_native(precision);
-    EXPECT_FALSE(context.deterministicFillUninitializedMemory());
-    EXPECT_TRUE(context.deterministicCuDNN());
-    EXPECT_FALSE(context.benchmarkCuDNN());
-    EXPECT_FALSE(context.allowTF32CuBLAS());  // on a GPU as the precision says
-    EXPECT_FALSE(context.allowTF32CuDNN());
-    EXPECT_EQ(context.allowBF16ReductionCuBLAS(),
-              at::CuBLASReductionOption::DisallowReducedPrecisionAllowSplitK);
-  }
-}
-
 // LibTorch's kernels for CPUs have no TF32 that this program would use.
 TEST_P(Native, Tf32IsFloat32OnACpu) {
   const Tensors exact = natively(GetParam(), {kEach, {6}}, 0),
