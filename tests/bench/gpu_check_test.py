@@ -1,4 +1,4 @@
-"""tools/gpu-check on an emulated GPU, on one with a broken kernel, without any, and with stand-ins for programs and PyTorch.
+"""tools/gpu-check on emulated and interpreted GPUs, on one with a broken kernel, without any, and with stand-ins for programs and PyTorch.
 
 usage: gpu_check_test.py BINARIES [unittest's arguments]
 """
@@ -117,6 +117,14 @@ def read(path):
 
 def binary(name):
     return os.path.join(BINARIES, name)
+
+
+def gpu_check():
+    """The tool as a module."""
+    loader = importlib.machinery.SourceFileLoader("gpu_check", TOOL)
+    tool = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_check", loader))
+    loader.exec_module(tool)
+    return tool
 
 
 def runs(process):
@@ -522,9 +530,7 @@ class GpuCheck(unittest.TestCase):
                 self.assertIn(f"all of it holds: {', '.join(wanted) or 'none'} of native, networks", said)
 
     def test_ranks_are_whole_without_nccl_where_there_is_one_gpu(self):
-        loader = importlib.machinery.SourceFileLoader("gpu_check", TOOL)
-        tool = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_check", loader))
-        loader.exec_module(tool)
+        tool = gpu_check()
         check = object.__new__(tool.Check)
         check.args = argparse.Namespace(conformance=None, quick=False, steps=0, golden=list(tool.golden.NAMES), elsewhere=False)
         check.place, check.finished = "GPU", True
@@ -734,6 +740,34 @@ esac
                 self.assertEqual([row["result"] for row in rows], [result] * 8, said)
                 self.assertRegex(rows[0]["detail"], r"^10\.00/s$" if result == "holds" else r"^Python \S+ has no tomllib \(pip install tomli\)$")
                 self.assertEqual({one["result"] for one in found["targets"]}, {"not measured"}, "of small sizes")
+
+    @unittest.skipUnless(os.path.exists(binary("ptx/lockstep")), "no nvcc")
+    def test_kernels_by_the_real_programs(self):
+        tool = gpu_check()
+        for name in tool.PROPERTIES:  # an eighth of the random shapes, and few of each: CTest's numerics_*_ptx are all of them
+            folder = self.stand_in(name, f"""
+case "$*" in *--gtest_filter=-*) export GTEST_TOTAL_SHARDS=8 GTEST_SHARD_INDEX=0 RC_PARAMS=max_success=3 ;; esac
+exec {binary("ptx/" + name)} "$@"
+""")
+        code, said, found, _ = self.check("ptx/lockstep", "--only", "kernels", "--quick", "--binaries", folder, KERNELS_ARE_KNOWN="1")
+        self.assertEqual(code, 0, said)
+        details = {row["check"]: row["detail"] for row in found["checks"] if row["part"] == "kernels" and row["result"] == "holds"}
+
+        def listed(only):
+            done = subprocess.run([binary("ptx/" + tool.PROPERTIES[0]), "--gtest_list_tests", f"--gtest_filter={only}"], check=True,
+                                  capture_output=True, text=True)
+            return sum(line.startswith("  ") for line in done.stdout.splitlines())
+
+        for pattern in f"{tool.BESIDE}:{tool.ALL_MEMORY}".split(":"):
+            self.assertGreater(listed(pattern), 0, f"no test is {pattern}")
+        self.assertEqual(listed(f"{tool.ALL_MEMORY}-{tool.BESIDE}"), 0)
+        for name in tool.PROPERTIES:
+            self.assertRegex(details.pop(name), r"^random shapes, [1-9]\d* tests, [1-9]\d* of them on the GPU$")
+        self.assertEqual(details, {
+            "docs/conformance.json": f"{len(json.loads(read(os.path.join(TOP, 'docs/conformance.json')))['cases'])} cases",
+            "floats one by one": "14 functions, 4096 floats each",
+            "copies and captured work": f"beside the host, {listed(f'{tool.BESIDE}-{tool.ALL_MEMORY}')} tests",
+            "all of a GPU's memory": f"beside the host, {listed(tool.ALL_MEMORY)} tests"})
 
     @unittest.skipUnless(os.path.exists(binary("ptx/lockstep")), "no nvcc")
     def test_without_libtorch_for_cuda_native_numerics_are_not_done(self):
