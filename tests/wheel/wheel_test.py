@@ -184,6 +184,18 @@ class Wheel(unittest.TestCase):
             self.assertIn(done.returncode, (0, 4))
             self.assertNotIn("liblockstep_cuda.so", done.stderr)
 
+    def test_its_code_for_gpus_is_that_of_the_other_plugin(self):
+        """Which tests/numerics look at. nvcc puts a hash of the source's path into names, and nothing of the build's folder."""
+        code = []
+        for number, folder in enumerate((os.path.join(self.environment.site, "lockstep", "bin"), os.path.dirname(PROGRAM))):
+            out = self.path(f"code-{number}")
+            subprocess.run(["objcopy", "-O", "binary", "--only-section=.nv_fatbin", os.path.join(folder, "liblockstep_cuda.so"), out],
+                           check=True)
+            with open(out, "rb") as file:
+                code.append(file.read())
+        self.assertGreater(len(code[1]), 1 << 20)
+        self.assertTrue(code[0] == code[1], "nvcc_test and sass_test saw other machine code than the wheel's")
+
     def test_helpers_of_gpu_check_start_here(self):
         for name, words in HELPERS.items():
             done = subprocess.run([os.path.join(self.environment.site, "lockstep", "bin", name), *words],
