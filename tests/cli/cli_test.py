@@ -4,21 +4,50 @@ import glob
 import hashlib
 import json
 import os
+import re
 import struct
+import unittest
 
-from support import RECIPE, SOURCE, Cli, main
+from support import PROGRAM, RECIPE, SOURCE, Cli, main
 
 COMMANDS = ["train", "sample", "verify", "replay", "diff", "bisect", "trace", "inspect", "pack", "fingerprint"]
 
 
-class Help(Cli):
-    def test_a_run_on_a_cpu_loads_no_library_of_gpus(self):
-        self.ok("train", "tiny.toml", "--quiet", "--run", "loads", LD_DEBUG="files", LD_DEBUG_OUTPUT=self.path("loaded"))
-        loaded = b"".join(self.read(name) for name in os.listdir(self.folder) if name.startswith("loaded."))
-        self.assertIn(b"libtorch_cpu.so", loaded)  # the control
-        for name in (b"liblockstep_nccl", b"libnccl", b"liblockstep_cuda"):
-            self.assertNotIn(name, loaded)
+GPU_PROGRAM = os.path.join(os.path.dirname(PROGRAM), "ptx/lockstep")
+PYTORCH = os.path.join(SOURCE, ".deps/torchrun/torch/lib")  # its libtorch_cuda.so is a stand-in, which can be loaded and no more
 
+
+class Loads(Cli):
+    def loaded(self, numerics, *words, **environment):
+        """A training's exit code, and the names and paths of libraries that it looks for, found or not, beside a PyTorch for CUDA."""
+        out = self.path(f"{numerics}-loaded")
+        done = self.run_it("train", "tiny.toml", "--quiet", "--run", numerics, "--set", f"run.numerics={numerics}", *words,
+                           LD_DEBUG="files", LD_DEBUG_OUTPUT=out, LD_LIBRARY_PATH=PYTORCH, **environment)
+        said = b"".join(self.read(path) for path in glob.glob(f"{out}.*")).decode()
+        return done.returncode, " ".join(re.findall(r"(?:file=|calling init: )(\S+)", said))
+
+    def test_a_run_on_a_cpu_loads_no_library_of_gpus(self):
+        for numerics in ("portable", "native"):
+            with self.subTest(numerics):
+                code, loaded = self.loaded(numerics)
+                self.assertEqual(code, 0)
+                self.assertIn("libtorch_cpu.so", loaded)  # the control
+                for name in ("liblockstep_nccl", "libnccl", "liblockstep_cuda", "libtorch_cuda"):
+                    self.assertNotIn(name, loaded)
+
+    @unittest.skipUnless(os.path.exists(GPU_PROGRAM), "NOT PROVED: no interpreted GPU")
+    def test_on_a_gpu_native_numerics_alone_load_libtorch_for_cuda(self):
+        self.program = GPU_PROGRAM
+        code, loaded = self.loaded("portable", "--device", "cuda", KERNELS_ARE_KNOWN="1")
+        self.assertEqual(code, 0)
+        self.assertIn("liblockstep_cuda.so", loaded)
+        self.assertNotIn("libtorch_cuda", loaded)
+        code, loaded = self.loaded("native", "--device", "cuda", KERNELS_ARE_KNOWN="1")
+        self.assertNotEqual(code, 0)  # nothing is in it that computes
+        self.assertIn(f"{PYTORCH}/libtorch_cuda.so", loaded)
+
+
+class Help(Cli):
     def test_names_every_command(self):
         text = self.ok("--help")
         for command in COMMANDS:
