@@ -1,11 +1,12 @@
 """The PTX in the plug-in (liblockstep_cuda.so), which drivers of newer GPUs compile: every operation on floats is one that
 IEEE 754 rounds, with subnormals; nothing adds floats in an order that is not ours. And kernels take as many registers as
-docs/cuda.md says. Machine code: sass_test.py.
+docs/cuda.md says. Machine code: sass_test.py. And CMake takes no nvcc of another CUDA (tools/cmake/cuda.cmake).
 
 usage: nvcc_test.py NVCC CUOBJDUMP LIBRARY [-- unittest's arguments]
 """
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -82,6 +83,49 @@ class Nvcc(unittest.TestCase):
             self.assertEqual(forbidden(f"\t{name} \t%r1, %r2, %r3;"), {name: 1})
         for name in ("add.rn.f32", "fma.rn.f64", "cvt.f64.f32", "cvt.rn.f32.f64", "ld.global.v4.f32", "red.global.add.u32"):
             self.assertEqual(forbidden(f"\t{name} \t%r1, %r2, %r3;"), {})
+
+
+class Found(unittest.TestCase):
+    """By CMake, with stand-ins."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.top = Path(folder.name).resolve()
+        (self.top / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(some LANGUAGES NONE)\n"
+                                                 f"include({Path(__file__).resolve().parents[2]}/tools/cmake/cuda.cmake)\n")
+        (self.top / "path").mkdir()
+        (self.top / "path/nvcc").symlink_to(self.top / "toolkit/bin/nvcc")
+
+    def put(self, toolkit, says):
+        for name in ("bin", "include"):
+            (self.top / toolkit / name).mkdir(parents=True, exist_ok=True)
+        (self.top / toolkit / "include/cuda_runtime.h").touch()
+        program = self.top / toolkit / "bin/nvcc"
+        program.write_text(f"#!/bin/sh\necho 'Cuda compilation tools, {says}'\n")
+        program.chmod(0o755)
+
+    def configured(self):
+        """The exit code, what it said, and where CUDA's headers are."""
+        done = subprocess.run(["cmake", "-B", self.top / "build", self.top], capture_output=True, text=True,
+                              env={**os.environ, "PATH": f"{self.top}/path:{os.environ['PATH']}"})
+        headers = re.search(r"^CUDA_INCLUDE_DIR:PATH=(.*)", (self.top / "build/CMakeCache.txt").read_text(), re.MULTILINE)
+        return done.returncode, " ".join(done.stderr.split()), headers and headers[1]
+
+    def test_of_another_cuda_it_is_refused_until_there_is_ours(self):
+        for says, told in (("release 12.9, V12.9.86", "release 12.9"), ("release 130.0, V130.0.1", "release 130.0"), ("", "")):
+            self.put("toolkit", says)
+            code, said, _ = self.configured()
+            self.assertEqual(code, 1)
+            self.assertIn(f"{self.top}/path/nvcc says '{told}', "
+                          "and CUDA 13 is needed: run tools/bootstrap --cuda, or take nvcc off PATH", said)
+        (self.top / ".deps").symlink_to(self.top / "deps")  # as copies of the sources have it: ccache knows paths below the sources
+        self.put("deps/cuda/nvidia/cu13", "release 13.0, V13.0.88")
+        self.assertEqual(self.configured(), (0, "", f"{self.top}/.deps/cuda/nvidia/cu13/include"))
+
+    def test_a_link_leads_to_its_headers(self):
+        self.put("toolkit", "release 13.1, V13.1.80")
+        self.assertEqual(self.configured(), (0, "", f"{self.top}/toolkit/include"))
 
 
 if __name__ == "__main__":

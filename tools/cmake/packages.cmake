@@ -17,6 +17,7 @@ find_package(ZLIB REQUIRED)                       # data
 if(NOT LOCKSTEP_FUZZ)
   find_package(CLI11 REQUIRED CONFIG)             # tools/lockstep
   include(libtorch)                               # ops
+  include(cuda)                                   # comm, numerics
   if(LOCKSTEP_TESTS)
     find_package(GTest REQUIRED CONFIG)
     find_package(rapidcheck REQUIRED CONFIG)

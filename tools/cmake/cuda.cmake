@@ -1,0 +1,16 @@
+# CUDA 13: nvcc, which comes from PyPI (tools/bootstrap --cuda) or is there already, the headers beside it, and the runtime beside
+# LibTorch. Without them plug-ins for GPUs are left out.
+find_program(NVCC nvcc HINTS ${CMAKE_SOURCE_DIR}/.deps/cuda/nvidia/cu13/bin)
+if(NVCC)
+  execute_process(COMMAND ${NVCC} --version OUTPUT_VARIABLE nvcc_says ERROR_QUIET)
+  string(REGEX MATCH "release ([0-9]+)[0-9.]*" nvcc_says "${nvcc_says}")
+  set(nvcc ${NVCC})
+  if(NOT "${CMAKE_MATCH_1}" STREQUAL 13)
+    unset(NVCC CACHE)  # the next call looks for it again
+    message(FATAL_ERROR "${nvcc} says '${nvcc_says}', and CUDA 13 is needed: run tools/bootstrap --cuda, or take nvcc off PATH")
+  endif()
+  get_filename_component(nvcc ${nvcc} REALPATH)  # a link may lead to them
+  set(beside ${NVCC}/../../include ${nvcc}/../../include)
+endif()
+find_path(CUDA_INCLUDE_DIR cuda_runtime.h HINTS ${beside})
+find_library(CUDART_STATIC_LIBRARY cudart_static HINTS ${CMAKE_SOURCE_DIR}/.deps/libtorch/nvidia/cu13/lib)
