@@ -8,9 +8,10 @@ if(NVCC)
   if(NOT "${CMAKE_MATCH_1}" STREQUAL 13)
     unset(NVCC CACHE)  # the next call looks for it again
     message(WARNING "kernels for GPUs are left out: ${nvcc} says '${nvcc_says}', and CUDA 13 is needed (run tools/bootstrap --cuda)")
+  else()
+    get_filename_component(nvcc ${nvcc} REALPATH)  # a link may lead to them
+    set(beside ${NVCC}/../../include ${nvcc}/../../include)
   endif()
-  get_filename_component(nvcc ${nvcc} REALPATH)  # a link may lead to them
-  set(beside ${NVCC}/../../include ${nvcc}/../../include)
 endif()
 find_path(CUDA_INCLUDE_DIR cuda_runtime.h HINTS ${beside})
 find_library(CUDART_STATIC_LIBRARY cudart_static HINTS ${CMAKE_SOURCE_DIR}/.deps/libtorch/nvidia/cu13/lib)
