@@ -204,6 +204,38 @@ class Wheel(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (4, "", 1), done.stderr)
                 self.assertRegex(done.stderr, "CUDA driver|NVIDIA driver|no GPU")
 
+    def test_what_gpu_check_needs_elsewhere_is_packed(self):
+        file, folder, results = self.path("gpu-check.tar.gz"), self.path("gpu-check"), self.path("results")
+        made = subprocess.run([os.path.join(SOURCE, "tools", "pack-gpu-check"), "--data", self.path("nothing"), file],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        subprocess.run(["tar", "-C", self.folder, "-xzf", file], check=True)
+        tests = os.path.join(folder, "tests")
+        packed = set(os.listdir(tests))
+        programs = {name for name in packed if name.endswith("_cuda")}
+        self.assertEqual(len(programs), 3)
+        for name in packed:
+            needed = re.findall(r"NEEDED +(\S+)", subprocess.run(["objdump", "-p", os.path.join(tests, name)], check=True,
+                                                                capture_output=True, text=True).stdout)
+            self.assertEqual(set(needed) - packed - SYSTEM, set(), name)
+        # The command starts, and so do the programs that it runs. Without a GPU both say so.
+        os.mkdir(results)
+        for _ in range(2):
+            done = subprocess.run([os.path.join(folder, "run"), results, "--only", "device"], stdin=subprocess.DEVNULL, capture_output=True,
+                                  text=True, check=False, env={**os.environ, "PYTHON": sys.executable, "PYTHONPATH": TORCH})
+            self.assertIn(done.returncode, (0, 4), done.stdout + done.stderr)
+            with open(os.path.join(results, "gpu-check.json"), encoding="utf-8") as found:
+                rows = {row["check"]: row for row in json.load(found)["checks"]}
+            self.assertNotEqual(rows["commit"]["result"], "FAILS")
+            if done.returncode == 4:
+                self.assertRegex(rows["fingerprint"]["detail"], "no NVIDIA driver|no GPU")
+        for name in programs:
+            done = subprocess.run([os.path.join(folder, "site", "lockstep", "bin", name), "--gtest_filter=-*"],
+                                  env={"LD_LIBRARY_PATH": tests}, capture_output=True, text=True, check=False)
+            self.assertIn(done.returncode, (0, 4), done.stderr)
+        done = subprocess.run([os.path.join(folder, "run"), self.path("no", "folder")], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+
     def test_python_starts_it_as_a_module_and_exit_codes_come_through(self):
         done = subprocess.run([self.environment.python, "-m", "lockstep", "inspect", self.path("nothing")],
                               env=self.environment.environment, capture_output=True, text=True, check=False)
