@@ -251,7 +251,7 @@ class GpuCheck(unittest.TestCase):
         return self.calls(), {row["check"]: row["result"] for row in found["checks"] if row["part"] != "device"}, said
 
     def resumed(self, *words, only=("golden",), data="/nowhere"):
-        """Exit code, what is printed, results by check, and the recipes that were trained meanwhile, with a stand-in that keeps to golden."""
+        """Exit code, what is printed, results by check, and the recipes that were trained meanwhile. It keeps to golden."""
         if not os.path.exists(os.path.join(os.path.dirname(self.out), "lockstep")):
             self.stand_in("lockstep", TRAINED.format(log=self.out + ".log", top=TOP, odd="False", uncaptured="False", far=1, captured=True),
                           "/usr/bin/env python3")
@@ -260,7 +260,8 @@ class GpuCheck(unittest.TestCase):
             os.remove(self.out + ".log")
         code, said, found, _ = self.check(program, "--golden", "edm,sngan,ddpm", "--steps", "3", "--data", data, "--resume", *words,
                                           *(word for name in only for word in ("--only", name)), PYTHONPATH=self.pytorch("2.11.0"))
-        trained = {os.path.basename(words[1])[:-5] for _, words, _ in self.calls() if words[0] == "train"} if os.path.exists(self.out + ".log") else set()
+        calls = self.calls() if os.path.exists(self.out + ".log") else []
+        trained = {os.path.basename(words[1])[:-5] for _, words, _ in calls if words[0] == "train"}
         return code, said, {(row["part"], row["check"]): row["result"] for row in found["checks"]}, trained
 
     def test_a_call_goes_on_from_an_earlier_one(self):
@@ -295,7 +296,7 @@ class GpuCheck(unittest.TestCase):
             self.assertEqual((code, trained), (2, set()), said)
             self.assertRegex(said, why + ".*; give another --out\n$")
             self.assertEqual(read(self.out), before)
-        refused("of other arguments: --steps was 3", "--steps", "2")
+        refused("of another choice: steps was 3, and is 2", "--steps", "2")
         lines = before.decode()
         for other, why in ((lines.replace(self.sources(), "f" * 40), f"of sources of {'f' * 40}"),
                            (lines.replace('"a stand-in"', '"another GPU"'), "of another GPU, and this is a stand-in"),
@@ -305,8 +306,8 @@ class GpuCheck(unittest.TestCase):
             before = other.encode()
             self.assertNotEqual(lines, other)
             if other == "[]":
-                done = subprocess.run([TOOL, "--program", os.path.join(os.path.dirname(self.out), "lockstep"), "--out", self.out, "--resume"],
-                                      capture_output=True, text=True, check=False)
+                program = os.path.join(os.path.dirname(self.out), "lockstep")
+                done = subprocess.run([TOOL, "--program", program, "--out", self.out, "--resume"], capture_output=True, text=True, check=False)
                 self.assertEqual((done.returncode, read(self.out)), (2, before))
                 self.assertIn(why, done.stderr)
                 continue
@@ -317,6 +318,38 @@ class GpuCheck(unittest.TestCase):
         with open(os.path.join(os.path.dirname(self.out), "lockstep"), "a", encoding="ascii") as file:
             file.write("# other bytes\n")
         refused("of another /.*/lockstep")
+
+    def test_speed_is_measured_in_one_call(self):
+        program, words = self.lockstep(), ("--only", "speed", "--resume")
+        _, said, first, page = self.check(program, *words, PYTHONPATH=self.pytorch("2.11.0"))
+        measured = len(self.calls())
+        _, said, second, again = self.check(program, *words, PYTHONPATH=self.pytorch("2.11.0"))
+        quick = [words for name, words, _ in self.calls()[measured:] if words and words[0] == "train" or name != "lockstep"]
+        self.assertEqual(([name for name in quick if name], second["targets"], second["speed"]), ([], first["targets"], first["speed"]), said)
+        self.assertEqual(page.splitlines()[-8:], again.splitlines()[-8:])
+        # Killed before its end, all of it is measured again.
+        second["checks"] = [row for row in second["checks"] if row["check"] != "the GPU after"]
+        with open(self.out, "w", encoding="utf-8") as file:
+            json.dump(second, file)
+        measured = len(self.calls())
+        _, said, third, _ = self.check(program, *words, PYTHONPATH=self.pytorch("2.11.0"))
+        self.assertIn("gpu_bench", [name for name, _, _ in self.calls()[measured:]])
+        self.assertEqual({name: len(seconds) for name, seconds in third["step_seconds"].items()},
+                         {name: len(seconds) for name, seconds in first["step_seconds"].items()})
+
+    def test_a_program_that_does_not_start_is_told_once(self):
+        folder = self.stand_in("lockstep", "echo 'x: error while loading shared libraries: libtorch_cpu.so' >&2; exit 127")
+        code, said, found, _ = self.check(os.path.join(folder, "lockstep"))
+        self.assertEqual(code, 4, said)
+        self.assertEqual({row["result"] for row in found["checks"] if row["check"] == "all"}, {"not done"})
+        # A call that finds a GPU has no row of that.
+        self.stand_in("lockstep", TRAINED.format(log=self.out + ".log", top=TOP, odd="False", uncaptured="False", far=1, captured=True),
+                      "/usr/bin/env python3")
+        found["programs"] = {}
+        with open(self.out, "w", encoding="utf-8") as file:
+            json.dump(found, file)
+        _, said, found, _ = self.check(os.path.join(folder, "lockstep"), "--resume", "--only", "native")
+        self.assertEqual([row["check"] for row in found["checks"] if row["check"] == "all"], [], said)
 
     def sources(self):
         with open(self.out, encoding="utf-8") as file:

@@ -4,22 +4,28 @@ import hashlib
 import json
 import os
 
-NO_TIME = ("no time left", "not done after")  # how the detail of a check begins that the time did not suffice for
+NO_TIME = ("no time left", "not done after", "interrupted")  # how the detail of a check begins that the time did not suffice for
+LAST = "the GPU after"  # of the part speed
 
 
 class Refused(Exception):
     """Why nothing can go on from there."""
 
 
-def choices(args):
+def choices(args, libraries):
     """What decides what a check is."""
-    return {name: getattr(args, name) for name in ("device", "golden", "steps", "quick", "conformance")}
+    return {"program": os.path.abspath(args.program), "binaries": args.elsewhere and args.binaries[0], "pytorch": libraries,
+            **{name: getattr(args, name) for name in ("device", "golden", "steps", "quick", "conformance")}}
+
+
+def had_no_time(row):
+    return row["result"] == "not done" and row["detail"].startswith(NO_TIME)
 
 
 class Earlier:
     """found: None if there is nothing yet. accepted: the device is known to be that of the earlier call."""
 
-    def __init__(self, args, sources):
+    def __init__(self, args, libraries, sources):
         self.out, self.found, self.accepted = args.out, None, True
         if not os.path.exists(args.out):
             return
@@ -32,9 +38,9 @@ class Earlier:
         self.accepted = False
         if known[0] != sources:
             self.refuse(f"of sources of {known[0]}, and these are of {sources}")
-        for name, value in choices(args).items():
+        for name, value in choices(args, libraries).items():
             if known[1].get(name) != value:
-                self.refuse(f"of other arguments: --{name} was {known[1].get(name)!r}")
+                self.refuse(f"of another choice: {name} was {known[1].get(name)!r}, and is {value!r}")
         for path, digest in known[2].items():
             if not os.path.exists(path):
                 self.refuse(f"of {path}, which is gone")
@@ -45,20 +51,23 @@ class Earlier:
     def refuse(self, why):
         raise Refused(f"--resume: {self.out} is {why}; give another --out")
 
-    def require_device(self, device):
-        before = self.found["facts"].get("device")
-        if before is not None and device is not None and before != device:
-            self.refuse(f"of {before}, and this is {device}")
+    def require_same(self, facts):
+        """The device's. One whose fingerprint fails cannot tell."""
+        for name in ("device", "driver"):
+            before, now = self.found["facts"].get(name), facts.get(name)
+            if before is not None and now is not None and before != now:
+                self.refuse(f"of {before}, and this is {now}")
         self.accepted = True
 
     def measured(self):
         """Whether the part speed came to its end. What is compared is measured in one call."""
         rows = [row for row in self.found["checks"] if row["part"] == "speed"] if self.found else []
-        return bool(rows) and not any(row["result"] == "not done" and row["detail"].startswith(NO_TIME) for row in rows)
+        return any(row["check"] == LAST for row in rows) and not any(map(had_no_time, rows))
 
     def rows(self):
         """But for what every call finds anew."""
-        return [row for row in self.found["checks"] if row["part"] != "device" and (row["part"] != "speed" or self.measured())]
+        return [row for row in self.found["checks"] if row["part"] != "device" and (row["part"] != "speed" or self.measured()) and
+                (row["check"], row["result"]) != ("all", "not done")]  # of a call without a GPU
 
     def done(self, part, name):
         """The row of a check that need not be made again, or None."""

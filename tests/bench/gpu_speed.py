@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+from gpu_resume import LAST
 from limited import CannotDo, Failed, dies_with_us
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -248,7 +249,7 @@ def measure(check):
             check.row("speed", f"steps, {name}{', again' if name in tried else ''}", steps)
             tried.add(name)
     check.row("speed", "the GPU meanwhile", watch.told, timeless=True)
-    check.row("speed", "the GPU after", state_of_gpu)
+    check.row("speed", LAST, state_of_gpu)
 
 
 def targets(rows, steps):

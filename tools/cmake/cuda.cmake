@@ -1,4 +1,4 @@
-# CUDA 13: nvcc, which comes from PyPI (tools/bootstrap --cuda) or is there already, the headers beside it, and the runtime beside
+# CUDA 13: nvcc, which comes from PyPI (tools/bootstrap --cuda) or is there already, headers, first those beside it, and the runtime beside
 # LibTorch. Without them plug-ins for GPUs are left out.
 find_program(NVCC nvcc HINTS ${CMAKE_SOURCE_DIR}/.deps/cuda/nvidia/cu13/bin)
 if(NVCC)

@@ -290,8 +290,9 @@ Code run(const Options& options) {
   std::optional<Needs> needs;
   if (recipe)
     checks.add("recipe", [&] {
-      needs = needs_of(*recipe, options.run, {.world = identity.world},
-                       exchanges_on(options.device, environment));
+      train::Exchanges exchanges = exchanges_on(options.device, environment);
+      exchanges.rank = identity.rank;
+      needs = needs_of(*recipe, options.run, {.world = identity.world}, exchanges);
       return recipe::id(*recipe).brief() +
              ", and its data: " + counted(needs->data->size(), "sample");
     });

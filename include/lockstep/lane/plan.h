@@ -55,7 +55,7 @@ class Plan {
   // as those of ranks, each in portions, so that at most `at_once` lanes are there at a time.
   std::vector<std::vector<Portion>> streams(Rank rank, std::int64_t at_once, int count) const;
   // The maximal subtrees of a portion (around isolated lanes): what its partials stand for, in
-  // order. Those of all of a rank's lanes are what the rank sends.
+  // order. Those of all of a rank's lanes, with none isolated, are what the rank sends.
   std::vector<numerics::Subtree> subtrees(const Portion& portion) const;
   std::vector<numerics::Subtree> subtrees(Rank rank) const {
     return subtrees(partition_.lanes_of(rank));
