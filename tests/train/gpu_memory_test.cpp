@@ -112,11 +112,11 @@ TEST(StateOfDividedOptimisers, IsGatheredAndCopiedByRank0) {
 // A portion's partials wait for others', whichever lanes are computed again. Of one tensor at a time
 // there are more rows than planned; these are small.
 TEST(PartialsThatWait, AreAsManyWhereALaneHasAWitness) {
-  const Bytes some = of_a_step("toy-gan",
-                               {"batch.lanes=16", "batch.samples_per_lane=1",
-                                "generator.hidden=64", "generator.layers=40",
-                                "discriminator.hidden=16", "evidence.witness_rate=0.4"},
-                               2);
+  const Bytes some =
+      of_a_step("toy-gan",
+                {"batch.lanes=16", "batch.samples_per_lane=1", "generator.hidden=64",
+                 "generator.layers=40", "discriminator.hidden=16", "evidence.witness_rate=0.4"},
+                2);
   EXPECT_GT(some.witnessed, 2U);
   EXPECT_LT(some.most, 1.1 * (some.planned + some.ahead));
 }
