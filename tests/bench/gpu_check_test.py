@@ -283,10 +283,39 @@ class GpuCheck(unittest.TestCase):
     def test_what_failed_stays_failed(self):
         self.stand_in("lockstep", TRAINED.format(log=self.out + ".log", top=TOP, odd="'golden/sngan.toml' in words[1]", uncaptured="False",
                                                  far=1, captured=True), "/usr/bin/env python3")
-        code, said, first, _ = self.resumed()
+        keep = os.path.join(os.path.dirname(self.out), "keep")
+        os.mkdir(keep)
+        code, said, first, _ = self.resumed("--keep", keep)
         self.assertEqual((code, first["golden", "sngan"]), (1, "FAILS"), said)
-        code, said, second, trained = self.resumed()
+        kept = os.listdir(keep)
+        self.assertGreater(len(kept), 0)
+        os.mkdir(os.path.join(keep, "gpu-check-run-of-a-call-that-was-killed"))
+        code, said, second, trained = self.resumed("--keep", keep)
         self.assertEqual((code, second, trained), (1, first, set()), said)
+        self.assertEqual(sorted(os.listdir(keep)), sorted(kept))
+
+    def test_what_the_time_ended_in_has_not_hung(self):
+        program, words = self.lockstep(sleep=10), ("--only", "golden", "--golden", "edm", "--steps", "2", "--quick", "--resume")
+        code, said, found, _ = self.check(program, *words, "--seconds", "3")
+        self.assertEqual((found["hung"], [row["check"] for row in found["checks"] if row["result"] == "FAILS"]), ([], []), said)
+        self.assertRegex(said, "there was no time for [1-9]")
+
+    def test_a_call_that_was_killed_claims_nothing_whole(self):
+        program = os.path.join(self.stand_in("lockstep", TRAINED.format(log=self.out + ".log", top=TOP, odd="False", uncaptured="False",
+                                                                        far=1, captured=True), "/usr/bin/env python3"), "lockstep")
+        with open(os.path.join(os.path.dirname(program), "commit.txt"), "w", encoding="ascii") as file:
+            file.write(machine.commit(TOP) + "\n")
+        site, named = self.pytorch("2.11.0"), " " not in machine.commit(TOP) and machine.commit(TOP) != "unknown"
+        self.check(program, "--only", "native", "--resume", PYTHONPATH=site)
+        for killed in (False, True):
+            with open(self.out, encoding="utf-8") as file:
+                found = json.load(file)
+            if killed:
+                found["walked"], found["checks"] = [], [row for row in found["checks"] if row["check"] != "tf32"]
+                with open(self.out, "w", encoding="utf-8") as file:
+                    json.dump(found, file)
+            _, said, found, _ = self.check(program, "--only", "networks", "--resume", PYTHONPATH=site)
+            self.assertEqual(found["whole"], [*([] if killed else ["native"]), "networks"] if named else [], said)
 
     def test_it_goes_on_from_nothing_else(self):
         self.resumed()
@@ -320,19 +349,21 @@ class GpuCheck(unittest.TestCase):
         refused("of another /.*/lockstep")
 
     def test_speed_is_measured_in_one_call(self):
-        program, words = self.lockstep(), ("--only", "speed", "--resume")
+        program, words = self.lockstep(), ("--only", "speed", "--golden", "edm,sngan", "--resume")
         _, said, first, page = self.check(program, *words, PYTHONPATH=self.pytorch("2.11.0"))
         measured = len(self.calls())
         _, said, second, again = self.check(program, *words, PYTHONPATH=self.pytorch("2.11.0"))
         quick = [words for name, words, _ in self.calls()[measured:] if words and words[0] == "train" or name != "lockstep"]
-        self.assertEqual(([name for name in quick if name], second["targets"], second["speed"]), ([], first["targets"], first["speed"]), said)
+        self.assertEqual(([name for name in quick if name], second["targets"], second["speed"]), ([], first["targets"], first["speed"]),
+                         said)
         self.assertEqual(page.splitlines()[-8:], again.splitlines()[-8:])
         # Killed before its end, all of it is measured again.
         second["checks"] = [row for row in second["checks"] if row["check"] != "the GPU after"]
         with open(self.out, "w", encoding="utf-8") as file:
             json.dump(second, file)
         measured = len(self.calls())
-        _, said, third, _ = self.check(program, *words, PYTHONPATH=self.pytorch("2.11.0"))
+        _, said, third, _ = self.check(program, *words, "--only", "networks", PYTHONPATH=self.pytorch("2.11.0"))
+        self.assertLess(said.index(" networks sngan"), said.index(" speed    gpu_bench"), "it may never come to its end")
         self.assertIn("gpu_bench", [name for name, _, _ in self.calls()[measured:]])
         self.assertEqual({name: len(seconds) for name, seconds in third["step_seconds"].items()},
                          {name: len(seconds) for name, seconds in first["step_seconds"].items()})
@@ -566,7 +597,7 @@ class GpuCheck(unittest.TestCase):
         tool = gpu_check()
         check = object.__new__(tool.Check)
         check.args = argparse.Namespace(conformance=None, quick=False, steps=0, golden=list(tool.golden.NAMES), elsewhere=False)
-        check.place, check.finished = "GPU", True
+        check.place, check.walked = "GPU", set(tool.PARTS)
         row = lambda part, name, result, needed=True: {"part": part, "check": name, "result": result, "needed": needed}
         commit, gloo, nccl = row("device", "commit", "holds"), row("ranks", "Gloo", "holds"), row("ranks", "NCCL", "not done", needed=False)
         for rows, wanted in (([commit, gloo, nccl], ["ranks"]), ([gloo, nccl], []), ([row("device", "commit", "not done"), gloo, nccl], []),
@@ -578,7 +609,7 @@ class GpuCheck(unittest.TestCase):
             self.assertEqual(check.whole(), wanted, rows)
         check.args.elsewhere, check.rows = True, [commit, gloo, row("kernels", "all", "holds")]  # of another build, perhaps
         self.assertEqual(check.whole(), ["ranks"])
-        check.rows, check.finished = [commit, gloo, nccl], False
+        check.rows, check.walked = [commit, gloo, nccl], set()  # a call that was killed came no further
         self.assertEqual(check.whole(), [])
 
     def test_what_failed_before_a_program_gave_up_fails(self):
@@ -586,9 +617,10 @@ class GpuCheck(unittest.TestCase):
                                                  ("", 4, "NOT PROVED: it gives no pinned memory", "not done"),
                                                  ("", 4, "a GPU needs liblockstep_cuda.so of this build, and that in /x is of another", "FAILS"),
                                                  ("", 127, "x: error while loading shared libraries: libmpfr.so.6", "not done"),
-                                                 ("", 127, "x: not found", "FAILS")):
+                                                 ("", 127, "x: not found", "FAILS"),
+                                                 ("", 1, r"x: y: version `GLIBCXX_3.4.30\0047 not found (required by x)", "not done")):
             with self.subTest(error, before=said_before):
-                folder = self.stand_in("numerics_test_cuda", f"echo '{said_before}'; echo '{error}' >&2; exit {code}\n")
+                folder = self.stand_in("numerics_test_cuda", f"echo '{said_before}'; printf '%b\\n' '{error}' >&2; exit {code}\n")
                 _, said, found, _ = self.check(self.lockstep(), "--only", "kernels", "--binaries", folder)
                 row = next(row for row in found["checks"] if row["check"] == "numerics_test_cuda")
                 self.assertEqual(row["result"], result, said)

@@ -52,10 +52,10 @@ class Earlier:
         raise Refused(f"--resume: {self.out} is {why}; give another --out")
 
     def require_same(self, facts):
-        """The device's. One whose fingerprint fails cannot tell."""
+        """The device's. One whose fingerprint fails does not tell."""
         for name in ("device", "driver"):
-            before, now = self.found["facts"].get(name), facts.get(name)
-            if before is not None and now is not None and before != now:
+            before, now = self.found["facts"].get(name), facts.get(name, "unknown")
+            if before is not None and before != now:
                 self.refuse(f"of {before}, and this is {now}")
         self.accepted = True
 
@@ -63,6 +63,9 @@ class Earlier:
         """Whether the part speed came to its end. What is compared is measured in one call."""
         rows = [row for row in self.found["checks"] if row["part"] == "speed"] if self.found else []
         return any(row["check"] == LAST for row in rows) and not any(map(had_no_time, rows))
+
+    def speed_lacked_time(self):
+        return not self.measured() and any(row["part"] == "speed" and row["check"] != "all" for row in (self.found or {}).get("checks", ()))
 
     def rows(self):
         """But for what every call finds anew."""
@@ -73,5 +76,5 @@ class Earlier:
         """The row of a check that need not be made again, or None."""
         if not self.found or part in ("device", "speed"):
             return None
-        return next((row for row in self.found["checks"] if (row["part"], row["check"]) == (part, name) and row["result"] != "not done"),
-                    None)
+        return next((row for row in self.found["checks"] if (row["part"], row["check"]) == (part, name) and
+                     (row["result"] != "not done" or row["final"])), None)
