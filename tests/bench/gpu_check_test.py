@@ -240,22 +240,23 @@ class GpuCheck(unittest.TestCase):
     def failing(self, found):
         return {row["check"] for row in found["checks"] if row["result"] == "FAILS"}
 
+    def trainer(self, odd="False", uncaptured="False", far=1, captured=True):
+        """TRAINED."""
+        text = TRAINED.format(log=self.out + ".log", top=TOP, odd=odd, uncaptured=uncaptured, far=far, captured=captured)
+        return os.path.join(self.stand_in("lockstep", text, "/usr/bin/env python3"), "lockstep")
+
     def trained(self, odd="False", uncaptured="False", far=1, captured=True):
         """Calls of TRAINED, and results by check."""
-        program = os.path.join(self.stand_in("lockstep", TRAINED.format(log=self.out + ".log", top=TOP, odd=odd, uncaptured=uncaptured,
-                                                                        far=far, captured=captured),
-                                             "/usr/bin/env python3"),
-                               "lockstep")
+        program = self.trainer(odd=odd, uncaptured=uncaptured, far=far, captured=captured)
         _, said, found, _ = self.check(program, "--golden", "edm,sngan", "--steps", "3", "--quick", "--only", "golden", "--only", "native",
                                        "--only", "ranks", CUDA_VISIBLE_DEVICES="0,1", PYTHONPATH=self.pytorch("2.11.0"))
         return self.calls(), {row["check"]: row["result"] for row in found["checks"] if row["part"] != "device"}, said
 
     def resumed(self, *words, only=("golden",), data="/nowhere"):
         """Exit code, what is printed, results by check, and the recipes that were trained meanwhile. It keeps to golden."""
-        if not os.path.exists(os.path.join(os.path.dirname(self.out), "lockstep")):
-            self.stand_in("lockstep", TRAINED.format(log=self.out + ".log", top=TOP, odd="False", uncaptured="False", far=1, captured=True),
-                          "/usr/bin/env python3")
         program = os.path.join(os.path.dirname(self.out), "lockstep")
+        if not os.path.exists(program):
+            self.trainer()
         with contextlib.suppress(FileNotFoundError):
             os.remove(self.out + ".log")
         code, said, found, _ = self.check(program, "--golden", "edm,sngan,ddpm", "--steps", "3", "--data", data, "--resume", *words,
@@ -281,8 +282,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual((again, trained), (results, set()), said)
 
     def test_what_failed_stays_failed(self):
-        self.stand_in("lockstep", TRAINED.format(log=self.out + ".log", top=TOP, odd="'golden/sngan.toml' in words[1]", uncaptured="False",
-                                                 far=1, captured=True), "/usr/bin/env python3")
+        self.trainer(odd="'golden/sngan.toml' in words[1]")
         keep = os.path.join(os.path.dirname(self.out), "keep")
         os.mkdir(keep)
         code, said, first, _ = self.resumed("--keep", keep)
@@ -301,8 +301,7 @@ class GpuCheck(unittest.TestCase):
         self.assertRegex(said, "there was no time for [1-9]")
 
     def test_a_call_that_was_killed_claims_nothing_whole(self):
-        program = os.path.join(self.stand_in("lockstep", TRAINED.format(log=self.out + ".log", top=TOP, odd="False", uncaptured="False",
-                                                                        far=1, captured=True), "/usr/bin/env python3"), "lockstep")
+        program = self.trainer()
         with open(os.path.join(os.path.dirname(program), "commit.txt"), "w", encoding="ascii") as file:
             file.write(machine.commit(TOP) + "\n")
         site, named = self.pytorch("2.11.0"), " " not in machine.commit(TOP) and machine.commit(TOP) != "unknown"
@@ -353,9 +352,9 @@ class GpuCheck(unittest.TestCase):
         _, said, first, page = self.check(program, *words, PYTHONPATH=self.pytorch("2.11.0"))
         measured = len(self.calls())
         _, said, second, again = self.check(program, *words, PYTHONPATH=self.pytorch("2.11.0"))
-        quick = [words for name, words, _ in self.calls()[measured:] if words and words[0] == "train" or name != "lockstep"]
-        self.assertEqual(([name for name in quick if name], second["targets"], second["speed"]), ([], first["targets"], first["speed"]),
-                         said)
+        called = {(name, *words[:1]) for name, words, _ in self.calls()[measured:]}
+        self.assertEqual(called, {("lockstep", "fingerprint"), ("lockstep", "doctor")}, said)
+        self.assertEqual((second["targets"], second["speed"]), (first["targets"], first["speed"]), said)
         self.assertEqual(page.splitlines()[-8:], again.splitlines()[-8:])
         # Killed before its end, all of it is measured again.
         second["checks"] = [row for row in second["checks"] if row["check"] != "the GPU after"]
@@ -374,8 +373,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(code, 4, said)
         self.assertEqual({row["result"] for row in found["checks"] if row["check"] == "all"}, {"not done"})
         # A call that finds a GPU has no row of that.
-        self.stand_in("lockstep", TRAINED.format(log=self.out + ".log", top=TOP, odd="False", uncaptured="False", far=1, captured=True),
-                      "/usr/bin/env python3")
+        self.trainer()
         found["programs"] = {}
         with open(self.out, "w", encoding="utf-8") as file:
             json.dump(found, file)
@@ -578,9 +576,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(found["commit"], "commit-of-one", said)
 
     def test_parts_are_whole_only_if_all_of_them_was_done(self):
-        log = self.out + ".log"
-        program = os.path.join(self.stand_in("lockstep", TRAINED.format(log=log, top=TOP, odd="False", uncaptured="False", far=1, captured=True),
-                                             "/usr/bin/env python3"), "lockstep")
+        program = self.trainer()
         with open(os.path.join(os.path.dirname(program), "commit.txt"), "w", encoding="ascii") as file:
             file.write(machine.commit(TOP) + "\n")
         asked = ("--only", "native", "--only", "networks")
