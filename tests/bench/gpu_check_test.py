@@ -21,6 +21,7 @@ import unproved  # noqa: E402
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARIES = os.path.abspath(sys.argv.pop(1))
 TOOL = os.path.join(TOP, "tools/gpu-check")
+PYTHON = f"{sys.executable} -IS"  # of stand-ins, which are started hundreds of times: not by way of a version manager, without packages
 sys.path.insert(0, os.path.join(TOP, "tests/bench/pytorch"))
 import machine  # noqa: E402
 import stretch  # noqa: E402
@@ -148,7 +149,8 @@ class GpuCheck(unittest.TestCase):
 
     def check(self, program, *words, **environment):
         """Exit code, what it printed, the JSON, the page. Its limits are for GPUs: an emulated one on a slow, busy machine is no hang."""
-        done = subprocess.run([TOOL, "--program", binary(program), "--out", self.out, "--seconds", "7200", "--longest", "3600", *words],
+        done = subprocess.run([sys.executable, "-B", TOOL, "--program", binary(program), "--out", self.out, "--seconds", "7200", "--longest",
+                               "3600", *words],
                               capture_output=True, text=True, env={**os.environ, **environment})
         with open(self.out, encoding="utf-8") as file:
             found = json.load(file)
@@ -214,9 +216,9 @@ class GpuCheck(unittest.TestCase):
 
     def lockstep(self, hang=False, sleep=0, uncaptured=False):
         """LOCKSTEP, and a gpu_bench beside it."""
-        self.stand_in("gpu_bench", GPU_BENCH.format(log=self.out + ".log"), "/usr/bin/env python3")
+        self.stand_in("gpu_bench", GPU_BENCH.format(log=self.out + ".log"), PYTHON)
         folder = self.stand_in("lockstep", LOCKSTEP.format(log=self.out + ".log", hang=hang, sleep=sleep,
-                                                                     uncaptured=uncaptured), "/usr/bin/env python3")
+                                                                     uncaptured=uncaptured), PYTHON)
         return os.path.join(folder, "lockstep")
 
     def pytorch(self, version, **modules):
@@ -243,7 +245,7 @@ class GpuCheck(unittest.TestCase):
     def trainer(self, odd="False", uncaptured="False", far=1, captured=True):
         """TRAINED."""
         text = TRAINED.format(log=self.out + ".log", top=TOP, odd=odd, uncaptured=uncaptured, far=far, captured=captured)
-        return os.path.join(self.stand_in("lockstep", text, "/usr/bin/env python3"), "lockstep")
+        return os.path.join(self.stand_in("lockstep", text, PYTHON), "lockstep")
 
     def trained(self, odd="False", uncaptured="False", far=1, captured=True):
         """Calls of TRAINED, and results by check."""
@@ -468,7 +470,7 @@ class GpuCheck(unittest.TestCase):
             echo '{{"kernel": "one", "shape": "1", "bytes": 1, "seconds": 1}}'
             echo '{{"half'
             sleep 1000 & echo $! >{self.out}.pid; wait""")
-        code, said, found, page = self.check(os.path.join(folder, "lockstep"), "--only", "speed", "--quick", "--longest", "15")
+        code, said, found, page = self.check(os.path.join(folder, "lockstep"), "--only", "speed", "--quick", "--longest", "8")
         self.assertEqual(code, 1, said)
         self.assertIn("gpu_bench", self.failing(found))
         self.assertEqual([row["kernel"] for row in found["speed"]], ["one"])
@@ -482,7 +484,7 @@ class GpuCheck(unittest.TestCase):
             return int(file.read())
 
     def test_ranks_that_hang_are_ended(self):
-        code, said, found, _ = self.check(self.lockstep(hang=True), "--only", "ranks", "--golden", "edm", "--longest", "15")
+        code, said, found, _ = self.check(self.lockstep(hang=True), "--only", "ranks", "--golden", "edm", "--longest", "8")
         self.assertEqual(code, 1, said)
         self.assertEqual(self.failing(found), {"Gloo, ranks that share the GPUs"})
         rank = self.pid_of_a_rank()
@@ -643,7 +645,7 @@ if words[0] == "train" and "sngan" in words[1]:
     time.sleep(1000)
 sys.exit(words[0] == "train")
 """
-        program = os.path.join(self.stand_in("lockstep", hang, "/usr/bin/env python3"), "lockstep")
+        program = os.path.join(self.stand_in("lockstep", hang, PYTHON), "lockstep")
         done = subprocess.run([TOOL, "--program", program, "--out", self.out, "--longest", "3", "--only", "golden", "--only", "ranks", "--golden",
                                "edm,sngan", "--steps", "2"], capture_output=True, text=True, env={**os.environ, "PATH": self.nvidia_smi()})
         with open(self.out, encoding="utf-8") as file:
@@ -658,10 +660,10 @@ sys.exit(words[0] == "train")
         trained = TRAINED.format(log=self.out + ".log", top=TOP, odd="False", uncaptured="True", far=1, captured=True) + """
 if words[0] == "replay":
     import time
-    time.sleep(10)
+    time.sleep(5)
 """
-        program = os.path.join(self.stand_in("lockstep", trained, "/usr/bin/env python3"), "lockstep")
-        done = subprocess.run([TOOL, "--program", program, "--out", self.out, "--seconds", "30", "--only", "golden", "--golden",
+        program = os.path.join(self.stand_in("lockstep", trained, PYTHON), "lockstep")
+        done = subprocess.run([TOOL, "--program", program, "--out", self.out, "--seconds", "15", "--only", "golden", "--golden",
                                "edm,sngan,flow,dit,wgan", "--steps", "3", "--quick"], capture_output=True, text=True)
         with open(self.out, encoding="utf-8") as file:
             rows = {row["check"]: row["result"] for row in json.load(file)["checks"]}
@@ -747,10 +749,10 @@ esac
                          {row["kept"] for row in found["checks"] if row["kept"]})
 
     def test_a_call_has_what_the_others_of_its_check_left(self):
-        code, said, found, _ = self.check(self.lockstep(sleep=10), "--only", "native", "--golden", "edm", "--seconds", "15")
+        code, said, found, _ = self.check(self.lockstep(sleep=10), "--only", "native", "--golden", "edm", "--seconds", "8")
         self.assertEqual(code, 3, said)  # nothing has failed: the time was over
         self.assertEqual({row["check"]: (row["result"], row["detail"].partition(",")[2]) for row in found["checks"] if row["part"] == "native"},
-                         {"float32": ("not done", " when the 15 s were over"), "tf32": ("not done", ""), "bfloat16": ("not done", ""),
+                         {"float32": ("not done", " when the 8 s were over"), "tf32": ("not done", ""), "bfloat16": ("not done", ""),
                           "precisions": ("not done", "")})
 
     def test_libraries_of_another_pytorch_are_not_used(self):
