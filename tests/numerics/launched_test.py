@@ -24,7 +24,7 @@ def kernels(plugin):
 
 def launched(folder, program, *arguments, known=""):
     with tempfile.NamedTemporaryFile("r") as profile:
-        environment = {**os.environ, "LOCKSTEP_PTX_PROFILE": profile.name, "KERNELS_ARE_KNOWN": known}
+        environment = {**os.environ, "LOCKSTEP_PTX_LAUNCHED": profile.name, "KERNELS_ARE_KNOWN": known}
         subprocess.run([os.path.join(folder, program), *arguments], check=True, stdout=subprocess.DEVNULL, timeout=3000, env=environment)
         return {json.loads(line)["kernel"] for line in profile}
 

@@ -50,8 +50,9 @@ void run_grid(const Function& kernel, const void* const* arguments, std::uint32_
     all.longest = std::max(all.longest, clock);
     for (const auto& warp : warps) warp->end();
   }
-  if (!profiling()) return;
-  for (const auto& warp : warps) all.add(*warp->counts());
+  if (!listing()) return;
+  if (profiling())
+    for (const auto& warp : warps) all.add(*warp->counts());
   keep(kernel.name, all);
 }
 

@@ -34,9 +34,14 @@ constexpr std::pair<const char*, std::uint64_t Counts::*> kFields[] = {
     {"sectors", &Counts::sectors},
     {"bytes", &Counts::bytes}};
 
-const char* file_name() {
+const char* profile_name() {
   static const char* const name = std::getenv("LOCKSTEP_PTX_PROFILE");
   return name;
+}
+
+const char* file_name() {
+  static const char* const launched = std::getenv("LOCKSTEP_PTX_LAUNCHED");
+  return profile_name() != nullptr ? profile_name() : launched;
 }
 
 class Profile {
@@ -119,6 +124,10 @@ void count_global(Counts& counts, const std::uint64_t* addresses, std::size_t by
 }
 
 bool profiling() {
+  return profile_name() != nullptr;
+}
+
+bool listing() {
   return file_name() != nullptr;
 }
 

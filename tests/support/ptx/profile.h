@@ -1,6 +1,7 @@
 // What a kernel asks of a GPU, counted while it is interpreted: in warps' instructions, as a GPU
 // issues them. LOCKSTEP_PTX_PROFILE=FILE writes one JSON object a kernel when the program ends
-// (tests/bench/gpu_profile.py reads it).
+// (tests/bench/gpu_profile.py reads it). LOCKSTEP_PTX_LAUNCHED=FILE: the same, where only launches
+// are counted, which takes no time.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +32,9 @@ void count_shared(Counts& counts, const std::uint32_t* addresses, std::size_t by
 void count_global(Counts& counts, const std::uint64_t* addresses, std::size_t bytes,
                   std::uint32_t mask);
 
-// Whether anybody asked.
+// Whether anybody asked: for what kernels do, or at least for which are launched.
 bool profiling();
+bool listing();
 void keep(const std::string& kernel, const Counts& counts);
 
 }  // namespace lockstep::test::ptx

@@ -94,10 +94,10 @@ using ptx::known;
 using ptx::Runtime;
 using ptx::runtime;
 
-// Few, so that small products take more than one round of them; an H100's, if its time is asked
-// for.
+// Few, so that small products take more than one round of them; an H100's, if its time or its
+// launches are asked for.
 int multiprocessors() {
-  return ptx::profiling() ? 132 : 3;
+  return ptx::listing() ? 132 : 3;
 }
 
 // Bytes of a block: an H100's, or those of compute capability 8.0. LOCKSTEP_PTX_SHARED: so many
@@ -105,7 +105,7 @@ int multiprocessors() {
 int most_shared() {
   static const char* const wanted = std::getenv("LOCKSTEP_PTX_SHARED");
   if (wanted != nullptr) return std::atoi(wanted) * 1024;
-  return (ptx::profiling() ? 227 : 163) * 1024;
+  return (ptx::listing() ? 227 : 163) * 1024;
 }
 
 // A GPU as this process sees it.
