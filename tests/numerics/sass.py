@@ -3,11 +3,12 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections import namedtuple
 
 LABEL = re.compile(r"^(\S+):$")
-LINE = re.compile(r"^\s+/\*([0-9a-f]+)\*/\s+(?:@!?(?:UP|P)\w+\s+)?([A-Z][\w.]*)\s*(.*?)\s*;")
+LINE = re.compile(r"^\s+/\*([0-9a-f]+)\*/\s+(?:@!?(?:UP|P)\w+\s+)?([A-Z][\w.]*)\s*([^;]*);")
 SECTION = re.compile(r"^\.text\.(\S+):$")
 OF_NVCC = re.compile(r"\$__internal_\d+_\$(__cuda_sm\w+)$")
 JUMP = re.compile(r"`\((\S+)\)")
@@ -54,7 +55,7 @@ def kernels(listing):
             address = int(found[1], 16)
             kernel.labels.update(dict.fromkeys(waiting, address))
             waiting.clear()
-            kernel.code.append(Instruction(address, found[2], found[3], inside))
+            kernel.code.append(Instruction(address, sys.intern(found[2]), found[3].rstrip(), inside))
         elif found := SECTION.match(line):
             if kernel:
                 yield kernel
