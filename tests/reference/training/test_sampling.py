@@ -3,7 +3,8 @@
     test_sampling.py PROGRAM RECIPE --steps N [--set KEY=VALUE …]    trains N steps; exit code 0 if all samples are equal
         [--first I] [--count N]                                      which samples
         [--class C] [--sampler NAME] [--sampler-steps N] [--guidance S]    what is asked for, of program and reference
-        [--break RULE]                                               a broken rule of the reference: 0 if a sample differs
+        [--controls RULE …]                                          broken rules of the reference, too: 0 if a sample differs
+                                                                     with each; with --break, these alone
 """
 import argparse
 import os
@@ -16,6 +17,7 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
+import controls
 import sample_breaks
 import sampling
 
@@ -51,6 +53,15 @@ def samples_of_reference(options, checkpoint):
     return sampling.to_bytes(values) if opened.recipe["data"]["kind"] in ("images", "shapes") else values
 
 
+def differ(options, checkpoint, theirs):
+    ours = samples_of_reference(options, checkpoint)
+    assert ours.shape == theirs.shape and ours.dtype == theirs.dtype, (ours.shape, theirs.shape)
+    words = {1: np.uint8, 4: np.uint32}[ours.itemsize]
+    differing = (ours.view(words) != theirs.view(words)).reshape(len(ours), -1).sum(axis=1)
+    print(f"{ours[0].size} values a sample, {len(np.unique(theirs))} of them unlike; differing: {differing.tolist()}")
+    return bool(differing.any())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
@@ -62,18 +73,15 @@ def main():
     parser.add_argument("--class", type=int)
     for key, kind in ASKED.items():
         parser.add_argument(f"--{key.replace('_', '-')}", type=kind)
-    parser.add_argument("--break", dest="rule", choices=sorted(sample_breaks.BREAKS))
+    controls.add_arguments(parser, sample_breaks.BREAKS)
     options = parser.parse_args()
-    if options.rule:
-        sample_breaks.BREAKS[options.rule]()
     with tempfile.TemporaryDirectory() as folder:
         checkpoint, theirs = samples_of_program(options, folder)
-        ours = samples_of_reference(options, checkpoint)
-    assert ours.shape == theirs.shape and ours.dtype == theirs.dtype, (ours.shape, theirs.shape)
-    words = {1: np.uint8, 4: np.uint32}[ours.itemsize]
-    differing = (ours.view(words) != theirs.view(words)).reshape(len(ours), -1).sum(axis=1)
-    print(f"{ours[0].size} values a sample, {len(np.unique(theirs))} of them unlike; differing: {differing.tolist()}")
-    return 1 if differing.any() != bool(options.rule) else 0
+
+        def seen(rule):
+            sample_breaks.BREAKS[rule]()
+            return differ(options, checkpoint, theirs)
+        return controls.exit_code(options, lambda: not differ(options, checkpoint, theirs), seen)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ change a bit.
     state, hashes, ledger              digests and the ledger's lines
     sampling, test_sampling            samples from a checkpoint, against those of the program
     evaluation, test_evaluation        distances of features, against those of the program
-    breaks, sample_breaks              negative controls
+    breaks, sample_breaks, controls    negative controls; those that share a run of the program
     test_floats                        steps and samples of fields and signals, against those of the program
     test_options, option_breaks        steps of a recipe with other options, against those of the program
     test_arrays, test_gradients, test_classes, changed    arrays against the exact scalar arithmetic of ../, gradients
