@@ -78,8 +78,7 @@ Step ReplaySession::restore_own(Step target) {
   batches_.reset();
   training_.emplace(
       train::make_training(recipe_, dataset_->sample_shape(), {.world = group_.size()}));
-  training_->lanes_at_once = plan_.lanes_at_once;
-  training_->beside_state = plan_.beside_state;
+  training_->step_plan = plan_;
   std::optional<checkpoint::Loaded> restored;
   comm::in_own_time(group_, [&] {
     restored = train::restore_newest(real_file_system(), folder_, ledger_, target,

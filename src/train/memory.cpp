@@ -113,7 +113,7 @@ StepWalk::StepWalk(const recipe::Recipe& recipe, const std::vector<std::int64_t>
 }
 
 StepMemory StepWalk::operator()(std::int64_t lanes_at_once) {
-  training_.lanes_at_once = lanes_at_once;
+  training_.step_plan.lanes_at_once = lanes_at_once;
   StepMemory memory = memory_;
   walk_step(memory);
   return memory;

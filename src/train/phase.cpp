@@ -52,7 +52,7 @@ class PhaseRun {
     });
     const Rank rank = all_.group().rank();
     if (whole) return {training_.plan.portions(rank, 0)};
-    return training_.plan.streams(rank, training_.lanes_at_once, threads_with_work());
+    return training_.plan.streams(rank, training_.step_plan.lanes_at_once, threads_with_work());
   }
 
   int threads_with_work() const {

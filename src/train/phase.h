@@ -22,7 +22,7 @@ struct PhaseResult {
 };
 
 // `all`: a fresh context over all of the rank's lanes. What a network that mixes samples gives, it
-// gives for all lanes at once; everything else goes side by side, training.lanes_at_once in all.
+// gives for all lanes at once; everything else goes side by side, as training.step_plan says.
 // `seed`: lane::Backward's; `trained`: whose parameters' gradients. An error is that of the first
 // lanes that fail. Collective: yes. Bits: training.state and batch; not of portions or threads.
 // `activations`: what measures the forward passes, or null.

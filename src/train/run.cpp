@@ -118,8 +118,7 @@ Prepared::Prepared(const RunOptions& options, comm::Group& group) {
   const StepPlan plan = plan_step(options.recipe, dataset->sample_shape(), ranks, group,
                                   options.lanes_at_once, options.processes);
   training = make_training(options.recipe, dataset->sample_shape(), ranks);
-  training->lanes_at_once = plan.lanes_at_once;
-  training->beside_state = plan.beside_state;
+  training->step_plan = plan;
   comm::in_own_time(group, [&] {
     if (group.rank() != Rank(0)) return;
     writer.emplace(options, *dataset, *training);

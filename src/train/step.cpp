@@ -125,9 +125,9 @@ Measured run_phase(Training& training, const Round& round, const PhaseAt& phase,
     return compute_phase(training, context, phase, round.batch, inverse_batch, trained,
                          activations ? &*activations : nullptr);
   };
-  auto [sums, losses] = round.captured
-                            ? (*round.captured)(name, round.batch, training.beside_state, compute)
-                            : compute();
+  auto [sums, losses] = round.captured ? (*round.captured)(name, round.batch,
+                                                           training.step_plan.beside_state, compute)
+                                       : compute();
   if (activations)
     std::ranges::move(activations->root_mean_squares(round.group),
                       std::back_inserter(record.activations));

@@ -145,7 +145,6 @@ Training untrained(const recipe::Recipe& recipe, const std::vector<std::int64_t>
                     .trained = {},
                     .objective = nullptr,
                     .pictures = nullptr,
-                    .lanes_at_once = 0,
                     .state = {},
                     .agreed = {},
                     .captured = std::make_shared<CapturedPhases>()};

@@ -69,8 +69,7 @@ Taken steps_of(const recipe::Recipe& recipe, const World& world = {}) {
     Ranks they{.world = world.size};
     if (world.divided) they.keeps = group.rank();
     Training training = make_training(recipe, dataset->sample_shape(), they);
-    training.lanes_at_once = world.lanes_at_once;
-    training.beside_state = world.beside_state;
+    training.step_plan = {world.lanes_at_once, world.beside_state};
     Batches batches(*dataset, recipe, training.plan, group.rank());
     const auto feed = [&](Draw draw, std::int64_t count) { return batches(draw, count); };
     for (int n = 1; n <= kSteps; ++n) {

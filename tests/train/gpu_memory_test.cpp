@@ -45,7 +45,7 @@ Bytes of_a_step(const std::string& golden, const std::vector<std::string>& chang
     const StepMemory plan = StepWalk(recipe, dataset->sample_shape(), {})(lanes_at_once);
     const std::size_t before = testing::far::bytes_in_use();
     Training training = make_training(recipe, dataset->sample_shape(), {});
-    training.lanes_at_once = lanes_at_once;
+    training.step_plan.lanes_at_once = lanes_at_once;
     const auto captured = std::exchange(training.captured, nullptr);  // what it takes stays taken
     Batches batches(*dataset, recipe, training.plan, group.rank());
     const auto feed = [&](Draw first, std::int64_t count) { return batches(first, count); };

@@ -53,7 +53,7 @@ class Golden {
       Ranks ranks{.world = world};
       if (sharded) ranks.keeps = group.rank();
       Training training = make_training(recipe_, dataset_->sample_shape(), ranks);
-      if (at_once) training.lanes_at_once = at_once(group.rank());
+      if (at_once) training.step_plan.lanes_at_once = at_once(group.rank());
       if (threads_ > 0) training.flops_of_thread = 0;  // however small the network
       Batches batches(*dataset_, recipe_, training.plan, group.rank());
       for (std::size_t i = 0; i < steps; ++i) {
@@ -62,7 +62,8 @@ class Golden {
           record.entry.commit = ledger_.entries.at(i).commit;
         EXPECT_EQ(ledger::difference(ledger_.entries.at(i), record.entry), std::nullopt)
             << "step " << i + 1 << ", rank " << group.rank().value << " of " << world
-            << (sharded ? ", sharded" : "") << ", lanes at once: " << training.lanes_at_once
+            << (sharded ? ", sharded" : "")
+            << ", lanes at once: " << training.step_plan.lanes_at_once
             << ", threads: " << cpu.threads();
       }
     });

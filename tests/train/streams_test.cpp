@@ -66,7 +66,7 @@ std::string error_of(int world, int threads, const Trick& forward, const Trick& 
                                         [&](const model::Options&, const auto&, auto) {
                                           return std::make_shared<Tricky>(forward, backward, flops);
                                         });
-      training.lanes_at_once = at_once;
+      training.step_plan.lanes_at_once = at_once;
       step(training, group, [](Draw first, std::int64_t count) {
         return objective::Batch{ops::filled({count, 4, 4, 1}, 0.5F), first};
       });

@@ -95,12 +95,6 @@ bool fits(const StepMemory& memory, const MemoryLeft& left);
 // before, down to 1.
 std::vector<std::int64_t> lanes_at_once_choices(const recipe::Recipe& recipe, const Ranks& ranks);
 
-// Training's members of these names.
-struct StepPlan {
-  std::int64_t lanes_at_once = 0;
-  std::int64_t beside_state = 0;
-};
-
 // How many lanes at once to take: what was asked for; if nothing was (0), of the choices above the
 // most that fit, but no more than keep this thread's device busy: more would take memory and save
 // no time. Error(kEnvironment), with the numbers, if that does not fit. Says in the log what did

@@ -55,6 +55,15 @@ struct Ranks {
   std::optional<Rank> keeps = {};
 };
 
+// How a rank's step fits its memory (train/memory.h). Never affects bits.
+struct StepPlan {
+  // How many lanes go through a pass at once: less memory, the same bits. 0: all of the rank's.
+  std::int64_t lanes_at_once = 0;
+  // What steps and what comes between them take beside the state, in bytes: what a device captures
+  // leaves as much. 0: not planned.
+  std::int64_t beside_state = 0;
+};
+
 class CapturedPhases;
 
 // A thread with lanes of its own calls all of a pass's kernels for them. Below this many operations
@@ -69,11 +78,7 @@ struct Training {
   std::vector<Trained> trained;  // one a role, in the objective's order
   std::unique_ptr<objective::Objective> objective;
   std::unique_ptr<objective::Objective> pictures;  // bound to averages where they are kept
-  // How many lanes go through a pass at once: less memory, the same bits. 0: all of the rank's.
-  std::int64_t lanes_at_once = 0;
-  // What steps and what comes between them take in memory beside the state, in bytes, as planned
-  // (train/memory.h): what a device captures leaves as much. 0: no plan.
-  std::int64_t beside_state = 0;
+  StepPlan step_plan = {};
   // How many operations are worth a thread of their own. Never affects bits.
   double flops_of_thread = kFlopsOfThread;
   // Order: per role parameters, buffers, optimiser slots, average.
